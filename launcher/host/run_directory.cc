@@ -2,13 +2,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -86,7 +89,10 @@ std::string read_entry(int directory, const std::string& name) {
 
 /// Whether the fleetrun of `entry` is gone for certain.
 bool is_stale(const JobEntry& entry, std::uint64_t pid_namespace, const std::string& proc) {
-  if (entry.pid_namespace != pid_namespace) return false;
+  if (entry.pid_namespace != pid_namespace) {
+    const int error = connect_to(entry).error;
+    return error == ECONNREFUSED || error == ENOENT;
+  }
   return start_ticks_of(entry.pid, proc) != entry.start_ticks;
 }
 
@@ -234,6 +240,24 @@ void RunEntry::write() const {
     ::unlinkat(directory_.value(), next.c_str(), 0);
     throw Error(ErrorKind::host, entry_.directory + "/" + name + " cannot be written: " + reason(error));
   }
+}
+
+ControlConnection connect_to(const JobEntry& entry) {
+  const UniqueFd directory(::open(entry.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  ControlConnection connection{UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), 0};
+  check_errno(connection.socket.value(), "socket", "asking job " + printable(entry.job_id));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  // Through the descriptor, since the directory's own path may be longer than an address.
+  const std::string path = "/proc/self/fd/" + std::to_string(directory.value()) + "/" + entry.name + ".sock";
+  if (path.size() >= sizeof address.sun_path) {
+    connection.error = ENAMETOOLONG;
+    return connection;
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (::connect(connection.socket.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    connection.error = errno;
+  return connection;
 }
 
 void RunEntry::remove() noexcept {

@@ -9,8 +9,8 @@
 //
 // An entry is made when the first process of a job runs, and removed when the job ends. A fleetrun that was
 // killed leaves its entry; whoever lists jobs removes it: its pid is gone, or belongs to a process that began
-// at another time. An entry from another pid namespace (a container that shares the directory) cannot be
-// judged and is kept. A directory that is not safe is not used: the job then runs without an entry.
+// at another time. An entry from another pid namespace (a container that shares the directory) is judged by
+// its socket: nobody listens there any more. A directory that is not safe is not used: the job then runs without an entry.
 #pragma once
 
 #include <sys/types.h>
@@ -78,6 +78,15 @@ class RunEntry {
 /// The jobs that run, oldest first. Stale entries are removed on the way.
 std::vector<JobEntry> list_jobs(const std::vector<std::string>& directories,
                                 const std::string& proc = "/proc");
+
+/// A connection to the control socket of a job, or why there is none.
+struct ControlConnection {
+  UniqueFd socket;
+  int error = 0;  // an errno; 0: connected
+};
+
+/// Does not wait. Throws: Error(host) when no socket can be made.
+ControlConnection connect_to(const JobEntry& entry);
 
 /// "POD.server.RANK.figures".
 std::string metrics_file_name(std::string_view pod, int rank);

@@ -1,15 +1,12 @@
 #include "launcher/status/control_client.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "runtime/base/error.h"
@@ -55,19 +52,11 @@ Json part_of(const std::string& answer, const char* name) {
 
 ControlClient::ControlClient(const JobEntry& entry)
     : who_("job " + printable(entry.job_id) + " (pod " + printable(entry.pod) + ")") {
-  const UniqueFd directory(::open(entry.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  socket_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  check_errno(socket_.value(), "socket", "asking " + who_);
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  // Through the descriptor, since the directory's own path may be longer than an address.
-  const std::string path = "/proc/self/fd/" + std::to_string(directory.value()) + "/" + entry.name + ".sock";
-  const bool fits = path.size() < sizeof address.sun_path;
-  if (fits) std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (!fits || ::connect(socket_.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    throw Error(ErrorKind::network,
-                who_ + " does not answer: " + std::generic_category().message(fits ? errno : ENAMETOOLONG),
+  auto [socket, error] = connect_to(entry);
+  if (error != 0)
+    throw Error(ErrorKind::network, who_ + " does not answer: " + std::generic_category().message(error),
                 kGoneHint);
+  socket_ = std::move(socket);
 }
 
 std::string ControlClient::ask(const std::string& request, std::chrono::milliseconds patience) {

@@ -1,10 +1,13 @@
 #include "launcher/host/run_directory.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -50,6 +53,18 @@ Error refusal(const std::vector<JobEntry>& jobs, const std::optional<std::string
   throw;
 }
 
+UniqueFd listen_at(const std::string& path) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  REQUIRE(path.size() < sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  ::unlink(path.c_str());
+  REQUIRE(::bind(socket.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(socket.value(), 1) == 0);
+  return socket;
+}
+
 }  // namespace
 
 TEST_CASE("an entry is there as long as its object, in a directory of one's own") {
@@ -82,7 +97,12 @@ TEST_CASE("an entry whose process is gone, or another one by now, is removed by 
   };
   write("reused", "\"start_ticks\":\\d+", "\"start_ticks\":1");
   write("gone", "\"pid\":\\d+", "\"pid\":4194304");
+  // Of another container: one in which somebody listens, one in which nobody does any more.
   write("elsewhere", "\"pid_namespace\":\\d+", "\"pid_namespace\":1");
+  write("abandoned", "\"pid_namespace\":\\d+", "\"pid_namespace\":1");
+  std::ofstream(path + "/abandoned.secret") << "secret";
+  const UniqueFd listening = listen_at(path + "/elsewhere.sock");
+  listen_at(path + "/abandoned.sock");
   std::ofstream(path + "/garbage.json") << "{\"schema\":1";
   std::ofstream(path + "/empty.json");
   std::ofstream(path + "/newer.json") << "{\"schema\":2}";
@@ -91,7 +111,8 @@ TEST_CASE("an entry whose process is gone, or another one by now, is removed by 
   for (const JobEntry& entry : list_jobs({path})) names.push_back(entry.name);
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"elsewhere", "living"});
-  for (const char* name : {"reused.json", "reused.sock", "gone.json", "gone.sock"})
+  for (const char* name : {"reused.json", "reused.sock", "gone.json", "gone.sock", "abandoned.json",
+                           "abandoned.sock", "abandoned.secret"})
     CHECK_MESSAGE(!fs::exists(path + "/" + name), name);
   CHECK(fs::exists(path + "/garbage.json"));
 }
