@@ -10,7 +10,8 @@
 // An entry is made when the first process of a job runs, and removed when the job ends. A fleetrun that was
 // killed leaves its entry; whoever lists jobs removes it: its pid is gone, or belongs to a process that began
 // at another time. An entry from another pid namespace (a container that shares the directory) is judged by
-// its socket: nobody listens there any more. A directory that is not safe is not used: the job then runs without an entry.
+// its socket: nobody listens there any more. A directory that is not safe is not used: the job then runs
+// without an entry.
 #pragma once
 
 #include <sys/types.h>

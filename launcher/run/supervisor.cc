@@ -239,10 +239,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void on(const UnkillableFrame& frame) {
-    const bool not_ours = ::kill(frame.pid, 0) != 0 && errno == EPERM;
-    const std::string where = not_ours              ? ", no permission: it has become another user's"
-                              : frame.where.empty() ? ""
-                                                    : ", waiting in " + frame.where;
+    std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
+    if (::kill(frame.pid, 0) != 0 && errno == EPERM) where = ", no permission: it is another user's now";
     tell(event::Unkillable{frame.pid, frame.name + " (state " + frame.state + where + ")"});
     unkillable_.push_back(frame.pid);
     arm_last_resort(kNamedPatience);
@@ -498,7 +496,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     }));
   }
 
-  /// A job does not wait for ever for what cannot be killed: its restart neither.
+  /// Neither a job nor its restart waits for ever for what cannot be killed.
   void arm_last_resort(std::chrono::milliseconds patience = kKillPatience) {
     last_resort_.expires_after(patience);
     last_resort_.async_wait(still_here_.only([this](const error_code& error) {
@@ -515,9 +513,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   void view() {
     const auto& viewed = settings_.viewed;
-    if (std::all_of(viewed.begin(), viewed.end(),
-                    [](const ViewedProcess& process) { return process.showing == Showing::never; }))
-      return;
+    const auto is_hidden = [](const ViewedProcess& process) { return process.showing == Showing::never; };
+    if (std::all_of(viewed.begin(), viewed.end(), is_hidden)) return;
     view_ = view_logs(loop_, viewed, settings_.view);
     for (std::size_t i = 0; i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
   }

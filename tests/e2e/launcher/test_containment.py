@@ -338,4 +338,4 @@ time.sleep(1000)"""
                 os.kill(pid, signal.SIGKILL)
         assert job.status == 125, job.err
         assert f"process {culprit} was killed and does not end: setuid_python" in job.err
-        assert "no permission: it has become another user's" in job.err
+        assert "no permission: it is another user's now" in job.err
