@@ -505,5 +505,5 @@ def make_parameter(
     initializer = attr.initializer or initializers.of_layer(is_bias, default_initializer)
     initializer.append(startup, name, shape)
     parameter = main.add_parameter(name, attr.regularizer, attr.learning_rate, bool(attr.need_clip))
-    parameter.startup = startup
+    parameter.startup, parameter.gradient_clip_attr = startup, attr.gradient_clip
     return parameter

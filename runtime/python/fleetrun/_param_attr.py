@@ -3,6 +3,7 @@
 from typing import Any, Literal, TypeAlias
 
 from fleetrun._error import Error
+from fleetrun.nn.clip import Clip
 from fleetrun.nn.initializer import Initializer
 from fleetrun.regularizer import WeightDecay
 
@@ -11,8 +12,9 @@ class ParamAttr:
     """Name, initializer, regularizer, trainable and need_clip of a parameter; learning_rate is a factor of
     the optimizer's.
 
-    regularizer: L1Decay or L2Decay; it goes before the optimizer's weight_decay. Throws: Error(config) naming
-    an argument that fleetrun cannot honour.
+    regularizer: L1Decay or L2Decay; it goes before the optimizer's weight_decay. gradient_clip: as in Paddle
+    1.x: an optimizer without grad_clip clips the parameters that have one, and no others. Throws:
+    Error(config) naming an argument that fleetrun cannot honour.
     """
 
     def __init__(
@@ -24,6 +26,7 @@ class ParamAttr:
         trainable: bool = True,
         do_model_average: bool = True,
         need_clip: bool = True,
+        gradient_clip: Clip | None = None,
     ) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
             raise Error(
@@ -39,6 +42,7 @@ class ParamAttr:
         self.trainable = trainable
         self.do_model_average = do_model_average
         self.need_clip = need_clip
+        self.gradient_clip = gradient_clip
 
 
 class WeightNormParamAttr(ParamAttr):

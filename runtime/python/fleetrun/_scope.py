@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native
+from fleetrun._elements import Elements
 
 if TYPE_CHECKING:
     import numpy
@@ -35,7 +36,7 @@ class Scope:
         return self.native.names()
 
 
-class ScopeVariable:
+class ScopeVariable(Elements):
     """One value of a Scope: numpy reads it, set() replaces it."""
 
     def __init__(self, scope: _native.Scope, name: str) -> None:
@@ -60,7 +61,11 @@ class ScopeVariable:
         """Whether it has values."""
         return self.__array__().size > 0
 
-    _get_dims = shape  # what scripts call that zero a metric's counters
+    def lod(self) -> list[list[int]]:
+        """[]: what a scope keeps is no sequences."""
+        return []
+
+    recursive_sequence_lengths = lod
 
     def set(self, array: ArrayLike, place: Any = None) -> None:
         """Copies `array` in; type and shape become the array's."""

@@ -213,6 +213,8 @@ class Parameter(Variable):
 
     # The program that gives it its first value.
     startup: Any = None
+    # ParamAttr(gradient_clip=…), or fluid.clip.set_gradient_clip() with its name.
+    gradient_clip_attr: Any = None
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from fleetrun._elements import Elements
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["create_lod_tensor", "create_random_int_lodtensor", "LoDTensor", "LoDTensorArray"]
 
 
-class LoDTensor:
+class LoDTensor(Elements):
     """`array`: [values of all examples, …]; example r owns rows offsets[r] to offsets[r + 1]."""
 
     def __init__(self, array: ArrayLike | None = None, lod_offsets: Sequence[int] | None = None) -> None:

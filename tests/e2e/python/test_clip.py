@@ -56,7 +56,31 @@ assert abs(moved[0][0]).max() > 0
 """.replace("{clip}", clip))
 
 
+@pytest.mark.parametrize("way", [
+    "w.gradient_clip_attr = clip",
+    "paddle.fluid.clip.set_gradient_clip(clip, param_list=['w'])",
+    "paddle.fluid.clip.set_gradient_clip(clip, param_list=[w])",
+])
+def test_parameters_with_a_clip_of_their_own_are_clipped_alone(run, way):
+    run(HEAD + """
+clip = paddle.fluid.clip.GradientClipByGlobalNorm(1.0)
+attr = paddle.fluid.ParamAttr(name="v", initializer=zero)
+assert attr.gradient_clip is None and paddle.fluid.ParamAttr(gradient_clip=clip).gradient_clip is clip
+v = paddle.create_parameter([2, 1], "float32", attr=attr)
+{way}
+paddle.optimizer.SGD(1.0).minimize(paddle.sum(paddle.matmul(x, w) + paddle.matmul(x, v)))
+exe.run(paddle.static.default_startup_program())
+exe.run(feed={"x": np.array([[3.0, 4.0]], "float32")})
+moved = [np.array(scope.find_var(name).get_tensor()).ravel() for name in "wv"]
+np.testing.assert_allclose(moved, [[-0.6, -0.8], [-3.0, -4.0]], rtol=1e-6)
+""".replace("{way}", way))
+
+
 @pytest.mark.parametrize("code, told", [
+    ('w.gradient_clip_attr = paddle.nn.ClipGradByNorm(1.0); attr = paddle.ParamAttr("v", gradient_clip='
+     'paddle.nn.ClipGradByNorm(2.0)); v = paddle.create_parameter([2, 1], "float32", attr=attr); '
+     "paddle.optimizer.SGD(1.0).minimize(paddle.sum(paddle.matmul(x, w) + paddle.matmul(x, v)))",
+     "the gradient_clip of w is not that of v"),
     ("paddle.optimizer.SGD(1.0, grad_clip=0.5)", "paddle.optimizer.SGD(grad_clip=0.5) is not supported"),
     ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByValue(1.0)).minimize(looked_up())",
      "the rows of 'embedding_0.w_0' cannot be clipped by value"),

@@ -102,3 +102,32 @@ except paddle.Error as error:
 else:
     raise AssertionError("accepted")
 """)
+
+
+def test_numbers_have_the_shape_that_1_x_gives_them(run):
+    run("""
+import numpy as np
+from fleetrun import fluid
+
+x = fluid.layers.data(name="x", shape=[3], dtype="float32")
+label = fluid.layers.data(name="label", shape=[1], dtype="int64")
+layers = fluid.layers
+count, right = layers.create_tensor("int64"), layers.create_tensor("int32")
+share = layers.accuracy(layers.softmax(x), label, total=count, correct=right)
+numbers = [layers.mean(x), layers.reduce_sum(x), layers.reduce_max(x, dim=[0, 1]), share]
+assert all(one.shape == (1,) for one in numbers)
+assert layers.reduce_sum(x, dim=1).shape == (-1,)
+sums = [layers.cumsum(x, axis=1), layers.cumsum(x, axis=1, exclusive=True), layers.cumsum(x, exclusive=True, reverse=True),
+        layers.cumsum(x, axis=0, reverse=True)]
+exe = fluid.Executor(fluid.CPUPlace())
+feed = {"x": np.array([[1.0, 2.0, 4.0], [0.5, 8.0, 1.0], [3.0, 0.25, 1.0]], "float32"), "label": np.array([[2], [1], [2]])}
+found = exe.run(feed=feed, fetch_list=[*numbers, count, right, *sums])
+x = feed["x"]
+assert [one.shape for one in found[:6]] == [(1,)] * 6
+np.testing.assert_allclose(np.concatenate(found[:6]), [x.mean(), x.sum(), 8.0, 2 / 3, 3, 2], rtol=1e-6)
+assert (found[4].dtype.name, found[5].dtype.name) == ("int64", "int32")
+np.testing.assert_array_equal(found[6], np.cumsum(x, 1))
+np.testing.assert_array_equal(found[7], np.cumsum(x, 1) - x)
+np.testing.assert_array_equal(found[8], np.cumsum(x[:, ::-1], 1)[:, ::-1] - x)
+np.testing.assert_array_equal(found[9], np.cumsum(x[::-1], 0)[::-1])
+""")

@@ -26,6 +26,20 @@ assert paddle.base.create_lod_tensor([[5, 6], [7]], [[2, 1]]).array.tolist() == 
 """)
 
 
+def test_values_of_tensors_one_by_one(run):
+    run(HEAD + """
+for tensor in (paddle.base.LoDTensor(), paddle.static.global_scope().var("kept").get_tensor()):
+    tensor.set(np.array([[1.5, 2.0], [3.0, 4.0]], "float32"), paddle.CPUPlace())
+    tensor._set_float_element(2, -3.5)
+    assert (tensor._get_float_element(2), tensor._numel(), tensor._get_dims(), tensor.lod()) == (-3.5, 4, [2, 2], [])
+    tensor._set_dims([4])
+    assert np.array(tensor).tolist() == [1.5, 2.0, -3.5, 4.0]
+    tensor._set_dims([3, 1])
+    tensor._alloc_int(paddle.CPUPlace())
+    assert (np.array(tensor).tolist(), np.array(tensor).dtype.name) == ([[0], [0], [0]], "int32")
+""")
+
+
 def test_lengths_that_do_not_fit_are_refused(run):
     done = run(HEAD + """
 def refused(call):

@@ -6,15 +6,17 @@ import builtins
 
 from fleetrun import framework, tensor
 from fleetrun._arguments import refuse
+from fleetrun._padding import constant_pad
 from fleetrun._types import Any, Callable, DTypeLike, Sequence, Variable
 from fleetrun.nn import functional
+from fleetrun.static import metrics
 from fleetrun.static.activated import activated
 
 __all__ = [
-    "argsort", "assign", "autoincreased_step_counter", "cast", "clip_by_norm", "concat", "cos_sim",
-    "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
-    "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "equal", "expand",
-    "expand_as", "fill_constant", "fill_constant_batch_size_like", "flatten", "gather",
+    "accuracy", "argsort", "assign", "autoincreased_step_counter", "cast", "clip_by_norm", "concat",
+    "cos_sim", "cumsum", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
+    "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub",
+    "equal", "expand", "expand_as", "fill_constant", "fill_constant_batch_size_like", "flatten", "gather",
     "gaussian_random", "gaussian_random_batch_size_like", "greater_equal", "greater_than", "has_inf",
     "has_nan", "increment", "is_empty", "isfinite", "l2_normalize", "less_equal", "less_than",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "mean", "mul", "multiplex",
@@ -60,11 +62,16 @@ elementwise_floordiv = _named(
 )
 
 
+def with_an_axis(x: Variable) -> Variable:
+    """A number as Paddle 1.x has one: it knows no shape without axes."""
+    return x if x.shape else tensor.reshape(x, [1])
+
+
 def _reduce(name: str) -> Callable[..., Variable]:
     def function(
         input: Variable, dim: Axes = None, keep_dim: bool = False, name: str | None = None
     ) -> Variable:
-        return operation(input, axis=dim, keepdim=keep_dim)
+        return with_an_axis(operation(input, axis=dim, keepdim=keep_dim))
 
     operation = getattr(tensor, name)
     return function
@@ -136,8 +143,33 @@ def concat(input: Sequence[Variable], axis: int = 0, name: str | None = None) ->
 
 
 def mean(x: Variable, name: str | None = None) -> Variable:
-    """The mean of all values."""
-    return tensor.mean(x)
+    """The mean of all values. Shape: [1]."""
+    return with_an_axis(tensor.mean(x))
+
+
+def cumsum(
+    x: Variable, axis: int = -1, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Variable:
+    """Sums of the values up to each, along an axis. exclusive: without it; reverse: from it to the end."""
+    axis = -1 if axis is None else axis
+    one = tensor.flip(x, axis) if reverse else x
+    if exclusive:
+        around = [(0, 0)] * x.ndim
+        around[axis] = (1, 0)
+        one = constant_pad(tensor.slice(one, [axis % x.ndim], [0], [-1]), around, 0.0)
+    total = tensor.cumsum(one, axis)
+    return tensor.flip(total, axis) if reverse else total
+
+
+def accuracy(
+    input: Variable,
+    label: Variable,
+    k: int = 1,
+    correct: Variable | None = None,
+    total: Variable | None = None,
+) -> Variable:
+    """paddle.static.accuracy. Shape: [1]."""
+    return with_an_axis(metrics.accuracy(input, label, k, correct, total))
 
 
 def cast(x: Variable, dtype: DTypeLike) -> Variable:

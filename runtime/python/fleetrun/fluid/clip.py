@@ -21,17 +21,17 @@ GradientClipByValue = ClipGradByValue
 def set_gradient_clip(
     clip: Clip, param_list: Sequence[Any] | None = None, program: Program | None = None
 ) -> None:
-    """Clips the gradients of `program` for every optimizer that has no grad_clip of its own. param_list: all
-    parameters only. Throws: Error(config)."""
+    """Clips the gradients of `program`, or those of param_list (parameters or their names), for every
+    optimizer that has no grad_clip of its own. Throws: Error(config)."""
     if not isinstance(clip, KINDS):
         raise Error("config", f"fluid.clip.set_gradient_clip({clip!r}) is not supported")
-    if param_list is not None:
-        raise Error(
-            "config",
-            "fluid.clip.set_gradient_clip(param_list=…) is not supported",
-            "leave out the others: ParamAttr(need_clip=False)",
-        )
-    CLIPS.put(program or framework.default_main_program(), clip)
+    program = program or framework.default_main_program()
+    if param_list is None:
+        CLIPS.put(program, clip)
+        return
+    for each in param_list:
+        parameter: Any = program.global_block().var(each) if isinstance(each, str) else each
+        parameter.gradient_clip_attr = clip
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)

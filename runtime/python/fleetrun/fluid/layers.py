@@ -8,7 +8,8 @@ __getattr__, __dir__ = _lazy.attach(
     {
         **_lazy.names(
             "fluid._math",
-            "argsort assign autoincreased_step_counter cast clip_by_norm concat cos_sim elementwise_add "
+            "accuracy argsort assign autoincreased_step_counter cast clip_by_norm concat cos_sim cumsum "
+            "elementwise_add "
             "elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod "
             "elementwise_mul elementwise_pow elementwise_sub equal expand expand_as fill_constant "
             "fill_constant_batch_size_like flatten gather gaussian_random gaussian_random_batch_size_like "
@@ -32,7 +33,7 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "tensor",
-            "abs acosh argmax argmin asinh atanh ceil clip cos cosh cumsum diag erf exp eye floor gather_nd "
+            "abs acosh argmax argmin asinh atanh ceil clip cos cosh diag erf exp eye floor gather_nd "
             "linspace log ones_like rank reciprocal round rsqrt scatter_nd scatter_nd_add shape shard_index "
             "sign sin sinh slice sqrt square tanh triu unbind unstack zeros_like",
         ),
@@ -65,7 +66,7 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names("static.norms", "group_norm instance_norm"),
         **_lazy.names("static.inputs", "create_global_var"),
-        **_lazy.names("static.metrics", "accuracy auc"),
+        **_lazy.names("static.metrics", "auc"),
         **_lazy.names(
             "fluid.schedules",
             "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay "

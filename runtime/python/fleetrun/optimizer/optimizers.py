@@ -64,6 +64,7 @@ class Optimizer:
                 "use paddle.nn.ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue",
             )
         self.grad_clip = grad_clip
+        self._clipped: set[str] = set()  # by what ParamAttr says; empty: what need_clip says
         l1_decay, l2_decay = regularizer.coefficients(weight_decay, function)
         self._learning_rate = learning_rate
         self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
@@ -119,6 +120,8 @@ class Optimizer:
         """
         main = loss.program
         self.grad_clip = self.grad_clip or CLIPS.of(main)
+        if self.grad_clip is None:
+            self.grad_clip, self._clipped = _own_clip(main)
         startup = startup_program or _startup_of(main)
         if not any(parameter.trainable for parameter in main.all_parameters()):
             warn_once(
@@ -168,7 +171,8 @@ class Optimizer:
         config.rate = rate
         config.learning_rate = 1.0 if rate else self.get_lr()
         for parameter in main.all_parameters():
-            if parameter.regularizer is None and parameter.rate_factor == 1.0 and parameter.need_clip:
+            need_clip = parameter.name in self._clipped if self._clipped else parameter.need_clip
+            if parameter.regularizer is None and parameter.rate_factor == 1.0 and need_clip:
                 continue
             l1_decay, l2_decay = regularizer.coefficients(
                 parameter.regularizer, f"parameter {parameter.name}"
@@ -179,9 +183,24 @@ class Optimizer:
                 parameter.regularizer is not None,
                 l1_decay,
                 l2_decay,
-                parameter.need_clip,
+                need_clip,
             )
         return config
+
+
+def _own_clip(main):
+    """(the ParamAttr(gradient_clip=…) of parameters, their names); (None, no names) where there is none.
+    Throws: Error(config) where they differ."""
+    found = [each for each in main.all_parameters() if each.gradient_clip_attr is not None]
+    for each in found[1:]:
+        one, other = found[0].gradient_clip_attr, each.gradient_clip_attr
+        if type(one) is not type(other) or vars(one) != vars(other):
+            raise Error(
+                "config",
+                f"the gradient_clip of {found[0].name} is not that of {each.name}",
+                "give all the same, or the optimizer a grad_clip",
+            )
+    return (found[0].gradient_clip_attr if found else None), {each.name for each in found}
 
 
 def _finite(function, **numbers):

@@ -89,7 +89,14 @@ def accuracy(
 ) -> Variable:
     """The share of examples whose label is among the k largest of `input`.
 
-    Shape: input[batch, classes] float32, label[batch, 1] int64 or int32; the result has one value.
+    Shape: input[batch, classes] float32, label[batch, 1] int64 or int32; the result has one value. correct,
+    total: variables that get the number of those examples, and of all.
     """
-    refuse("paddle.static.accuracy", correct=(correct, None), total=(total, None))
-    return framework.append("accuracy", "accuracy", [input, label], {"k": int(k)})
+    share = framework.append("accuracy", "accuracy", [input, label], {"k": int(k)})
+    examples = tensor.slice(tensor.shape(label), [0], [0], [1])
+    if total is not None:
+        tensor.assign(tensor.cast(examples, total.dtype), total)
+    if correct is not None:
+        right = tensor.round(tensor.reshape(share, [1]) * tensor.cast(examples, "float32"))
+        tensor.assign(tensor.cast(right, correct.dtype), correct)
+    return share
