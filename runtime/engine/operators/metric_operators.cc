@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/choice.h"
 
 namespace fleetrun::engine {
 
@@ -25,23 +27,36 @@ void infer_accuracy(Inference& inference) {
     inference.set_output(i, DataType::int64, {});
 }
 
+/// Whether one of the k largest of a row is at `wanted`; `places` is memory to work in. Only where equal ones
+/// stand at the edge is there a choice to make.
+bool is_among_first(const float* row, std::size_t wanted, std::int64_t k, std::vector<std::int64_t>& places) {
+  std::int64_t above = 0, equal = 0;
+  for (std::size_t c = 0; c < places.size(); ++c) {
+    above += row[c] > row[wanted] ? 1 : 0;
+    equal += row[c] == row[wanted] ? 1 : 0;
+  }
+  if (above >= k || above + equal <= k) return above < k;
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  choose(k, places, [row](std::int64_t a, std::int64_t b) { return row[a] > row[b]; });
+  return std::find(places.begin(), places.begin() + k, static_cast<std::int64_t>(wanted)) !=
+         places.begin() + k;
+}
+
 Kernel prepare_accuracy(const Preparation& p) {
   return [op = &p.op, x = p.input(0), label = p.input(1), out = p.output(0), correct = p.output(1),
-          total = p.output(2), k = attribute(p.op, "k", std::int64_t{1})] {
+          total = p.output(2), k = attribute(p.op, "k", std::int64_t{1}),
+          places = std::vector<std::int64_t>()]() mutable {
     const auto rows = static_cast<std::size_t>(x->shape()[0]);
     const auto classes = static_cast<std::size_t>(x->shape()[1]);
     if (label->size() != rows) {
       fail(*op, "the prediction is " + to_string(x->shape()) + ", the label " + to_string(label->shape()));
     }
     const float* row = x->values<float>().data();
+    places.resize(classes);
     std::int64_t hits = 0;
     for (const std::int64_t wanted : label->values<std::int64_t>()) {
       if (wanted >= 0 && static_cast<std::size_t>(wanted) < classes) {
-        const auto w = static_cast<std::size_t>(wanted);
-        std::int64_t above = 0;
-        for (std::size_t c = 0; c < classes; ++c)
-          above += row[c] > row[w] || (c < w && row[c] == row[w]) ? 1 : 0;
-        hits += above < k ? 1 : 0;
+        hits += is_among_first(row, static_cast<std::size_t>(wanted), k, places) ? 1 : 0;
       }
       row += classes;
     }

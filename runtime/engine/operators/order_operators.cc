@@ -6,6 +6,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/choice.h"
 #include "runtime/engine/operators/strided.h"
 #include "runtime/engine/operators/typed.h"
 
@@ -53,22 +54,26 @@ std::size_t sorted_axis(const Operator& op, const Shape& x) {
   return axis_of(op, attribute(op, "axis", std::int64_t{-1}), x.size());
 }
 
+/// What becomes of equal values: Paddle's order of all, Paddle's choice of some, or their own order.
+enum class Ties { sorted, chosen, kept };
+
 /// How many of a line stay, and which come first.
 struct Choice {
   std::int64_t kept;
   bool largest;
+  Ties ties;
 };
 
 /// `given` is k, null where an attribute says it.
 Choice choice_of(const Operator& op, std::int64_t size, const Tensor* given) {
-  if (op.type.starts_with("argsort")) return {size, attribute(op, "descending", false)};
+  if (op.type.starts_with("argsort")) return {size, attribute(op, "descending", false), Ties::sorted};
   const auto k = given == nullptr                   ? attribute<std::int64_t>(op, "k")
                  : given->type() == DataType::int32 ? given->values<std::int32_t>()[0]
                                                     : given->values<std::int64_t>()[0];
   if (k < 1 || (size >= 0 && k > size)) {
     fail(op, "k is " + std::to_string(k) + ", and there are " + std::to_string(size) + " values");
   }
-  return {k, attribute(op, "largest", true)};
+  return {k, attribute(op, "largest", true), Ties::chosen};
 }
 
 void expect_one_integer(const Inference& inference, std::size_t index) {
@@ -100,10 +105,13 @@ void sort_line(const T* line, std::size_t step, const Choice& choice, std::vecto
     const T x = line[static_cast<std::size_t>(a) * step], y = line[static_cast<std::size_t>(b) * step];
     // NaN counts as the greatest.
     if ((x != x) != (y != y)) return choice.largest ? x != x : y != y;
-    if (x != y && x == x) return choice.largest ? x > y : x < y;
-    return a < b;
+    return choice.largest ? x > y : x < y;
   };
-  std::partial_sort(order.begin(), order.begin() + choice.kept, order.end(), before);
+  switch (choice.ties) {
+    case Ties::sorted: std::sort(order.begin(), order.end(), before); break;
+    case Ties::chosen: choose(choice.kept, order, before); break;
+    case Ties::kept: std::stable_sort(order.begin(), order.end(), before); break;
+  }
 }
 
 Kernel prepare_sorted(const Preparation& p) {
@@ -275,7 +283,7 @@ Kernel prepare_unique(const Preparation& p) {
     };
     with_ordered(x->type(), [&]<class T>(T) {
       const auto from = x->values<T>();
-      sort_line(from.data(), 1, {static_cast<std::int64_t>(from.size()), false}, order);
+      sort_line(from.data(), 1, {static_cast<std::int64_t>(from.size()), false, Ties::kept}, order);
       for (const std::int64_t place : order) {
         const T value = from[static_cast<std::size_t>(place)];
         if (firsts.empty() || from[static_cast<std::size_t>(firsts.back())] != value) {
@@ -337,7 +345,7 @@ std::span<const OperatorDefinition> order_operators() {
        infer_sorted,
        prepare_sorted,
        sorted_gradient,
-       {"(X) -> Out, Indices int64", "all values in order, NaN the largest; equal ones keep theirs",
+       {"(X) -> Out, Indices int64", "all values in order, NaN the largest; equal ones as std::sort leaves them",
         "axis = -1; descending = false"}},
       {"argsort_grad", infer_gradient, prepare_sorted_gradient, nullptr},
       {"arg_max",

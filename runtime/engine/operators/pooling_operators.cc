@@ -10,13 +10,30 @@ namespace fleetrun::engine {
 
 namespace {
 
-Window pool_window(const Operator& op) {
-  const auto kernel = attribute<std::vector<std::int64_t>>(op, "ksize");
+bool is_adaptive(const Operator& op) { return attribute(op, "adaptive", false); }
+
+/// Of an adaptive pool the windows along each axis, 0 where there are as many as values.
+std::vector<std::int64_t> kernel_of(const Operator& op) {
+  auto kernel = attribute<std::vector<std::int64_t>>(op, "ksize");
+  const std::int64_t least = is_adaptive(op) ? 0 : 1;
   if (kernel.empty() || kernel.size() > 2 ||
-      std::count_if(kernel.begin(), kernel.end(), [](auto k) { return k < 1; })) {
-    fail(op, "attribute 'ksize' is " + to_string(kernel) + "; it has one or two numbers of 1 and more");
+      std::count_if(kernel.begin(), kernel.end(), [least](auto k) { return k < least; })) {
+    fail(op, "attribute 'ksize' is " + to_string(kernel) + "; it has one or two numbers of " +
+                 std::to_string(least) + " and more");
   }
-  return window_of(op, kernel);
+  return kernel;
+}
+
+Window pool_window(const Operator& op) { return is_adaptive(op) ? Window{} : window_of(op, kernel_of(op)); }
+
+Shape pooled_shape(const Operator& op, const Shape& x) {
+  if (!is_adaptive(op)) return pool_window(op).places(x, x[1], attribute(op, "ceil_mode", false));
+  Shape shape = x;
+  const auto kernel = kernel_of(op);
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    if (kernel[i] > 0) shape[i + 2] = kernel[i];
+  }
+  return shape;
 }
 
 /// Where one window lies within the image, cut to it, and how many values it has with the padding.
@@ -29,9 +46,10 @@ struct Place {
 class Pool {
  public:
   Pool(const Operator& op, const Tensor& x)
-      : window_(pool_window(op)),
+      : adaptive_(is_adaptive(op)),
+        window_(pool_window(op)),
         x_(x.shape()),
-        shape_(window_.places(x.shape(), x.shape()[1], attribute(op, "ceil_mode", false))),
+        shape_(pooled_shape(op, x.shape())),
         out_(shape_) {
     if (out_.plane() == 0 && x_.examples > 0) {
       fail(op, "the window is larger than the padded input " + to_string(x.shape()));
@@ -65,6 +83,11 @@ class Pool {
  private:
   Place place(std::size_t row, std::size_t column) const noexcept {
     const auto high = static_cast<std::int64_t>(x_.high), wide = static_cast<std::int64_t>(x_.wide);
+    if (adaptive_) {
+      const auto [top, bottom] = part(row, out_.high, x_.high);
+      const auto [left, right] = part(column, out_.wide, x_.wide);
+      return {top, bottom, left, right, (bottom - top) * (right - left)};
+    }
     const std::int64_t top = window_.high.start(static_cast<std::int64_t>(row));
     const std::int64_t left = window_.wide.start(static_cast<std::int64_t>(column));
     const std::int64_t bottom = std::min(top + window_.high.kernel, high + window_.high.after);
@@ -73,6 +96,13 @@ class Pool {
             std::min(right, wide), (bottom - top) * (right - left)};
   }
 
+  /// Where the i-th of n windows that cover `size` values begins and ends.
+  static std::pair<std::int64_t, std::int64_t> part(std::size_t i, std::size_t n, std::size_t size) noexcept {
+    return {static_cast<std::int64_t>(i * size / n),
+            static_cast<std::int64_t>(((i + 1) * size + n - 1) / n)};
+  }
+
+  bool adaptive_;
   Window window_;
   ImageSize x_;
   Shape shape_;
@@ -89,13 +119,12 @@ void infer_pool(Inference& inference) {
   inference.expect_outputs(1, largest ? 2 : 1);
   inference.expect_type(0, DataType::float32);
   const Shape& x = inference.input(0).shape;
-  const auto axes = attribute<std::vector<std::int64_t>>(inference.op(), "ksize").size();
+  const auto axes = kernel_of(inference.op()).size();
   if (x.size() != axes + 2) {
     inference.fail("a window of " + std::to_string(axes) + " axes needs an input of " +
                    std::to_string(axes + 2) + " dimensions");
   }
-  const Shape shape =
-      pool_window(inference.op()).places(x, x[1], attribute(inference.op(), "ceil_mode", false));
+  const Shape shape = pooled_shape(inference.op(), x);
   if (std::count(shape.begin() + 2, shape.end(), 0) > 0) {
     inference.fail("the window is larger than the padded input");
   }
@@ -197,7 +226,9 @@ std::span<const OperatorDefinition> pooling_operators() {
        {"(X [n, c, h, w] or [n, c, w]) -> Out, Mask int32",
         "largest value under a window; Mask: where in its channel it was",
         "ksize for each axis; strides = 1 for each axis; paddings = 0 before and after each; ceil_mode = "
-        "false: true keeps the last window that is not whole"}},
+        "false: true keeps the last window that is not whole; adaptive = false: true makes ksize the number "
+        "of windows along each axis (0: of values), window i of k over n values from i * n / k to (i + 1) "
+        "* n / k, rounded up"}},
       {"max_pool2d_grad", infer_gradient, prepare_max_pool_gradient, nullptr},
       {"avg_pool2d",
        infer_pool,
@@ -205,7 +236,8 @@ std::span<const OperatorDefinition> pooling_operators() {
        avg_pool_gradient,
        {"(X [n, c, h, w] or [n, c, w]) -> Out", "mean value under a window",
         "ksize for each axis; strides = 1 for each axis; paddings = 0 before and after each; ceil_mode = "
-        "false: true keeps the last window that is not whole; exclusive = true: padding is not counted"}},
+        "false: true keeps the last window that is not whole; exclusive = true: padding is not counted; "
+        "adaptive = false: true makes ksize the number of windows along each axis, as in max_pool2d"}},
       {"avg_pool2d_grad", infer_gradient, prepare_avg_pool_gradient, nullptr},
   };
   return all;

@@ -405,8 +405,8 @@ def median(
         made = median(tensor.flatten(x), 0)
         return tensor.reshape(made, [1] * x.ndim) if keepdim else made
     size = _fixed("median", x, axis)
-    ordered = tensor.sort(x, axis)
-    middle = tensor.slice(ordered, [axis], [(size - 1) // 2], [size // 2 + 1])
+    lower, _ = tensor.topk(x, size // 2 + 1, axis, largest=False)
+    middle = tensor.slice(lower, [axis], [(size - 1) // 2], [size // 2 + 1])
     return tensor.mean(middle, axis, keepdim)
 
 

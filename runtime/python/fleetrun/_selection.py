@@ -83,7 +83,8 @@ def topk(
 
 
 def argsort(x: Variable, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
-    """The places of the values along `axis` in rising, or falling, order; equal ones keep theirs."""
+    """The places of the values along `axis` in rising, or falling, order; equal ones as Paddle has
+    them, in no order of their own."""
     return _two("argsort", "argsort", [x], {"axis": int(axis), "descending": bool(descending)})[1]
 
 

@@ -84,9 +84,13 @@ def pool2d(
     [n, channels, high, wide]."""
     if pool_type not in ("max", "avg"):
         raise Error("config", f'fluid.layers.pool2d(pool_type="{pool_type}")', 'use "max" or "avg"')
+    if global_pooling and pool_type == "avg":
+        return tensor.mean(input, [2, 3] if data_format == "NCHW" else [1, 2], True)
     if global_pooling:
-        axes = [2, 3] if data_format == "NCHW" else [1, 2]
-        return (tensor.max if pool_type == "max" else tensor.mean)(input, axes, True)
+        # A pool, because of equal values the first alone has a slope there.
+        first = input if data_format == "NCHW" else tensor.transpose(input, [0, 3, 1, 2])
+        largest = functional.adaptive_max_pool2d(first, 1)
+        return largest if data_format == "NCHW" else tensor.transpose(largest, [0, 2, 3, 1])
     if pool_type == "max":
         return functional.max_pool2d(
             input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format
@@ -102,14 +106,15 @@ def adaptive_pool2d(
     pool_type: str = "max",
     require_index: bool = False,
     name: str | None = None,
-) -> Variable:
-    """The largest value ("max") or the mean ("avg") of windows, pool_size of them along each axis. Shape:
+) -> Any:
+    """The largest value ("max"; require_index: and where it was) or the mean ("avg") of windows, pool_size of them along each axis. Shape:
     [n, channels, high, wide]."""
-    refuse("fluid.layers.adaptive_pool2d", require_index=(require_index, False))
     if pool_type not in ("max", "avg"):
         raise Error("config", f'fluid.layers.adaptive_pool2d(pool_type="{pool_type}")', 'use "max" or "avg"')
-    pool = functional.adaptive_max_pool2d if pool_type == "max" else functional.adaptive_avg_pool2d
-    return pool(input, pool_size)
+    if pool_type == "max":
+        return functional.adaptive_max_pool2d(input, pool_size, require_index)
+    refuse('fluid.layers.adaptive_pool2d(pool_type="avg")', require_index=(require_index, False))
+    return functional.adaptive_avg_pool2d(input, pool_size)
 
 
 def create_parameter(

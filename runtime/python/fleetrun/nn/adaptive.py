@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fleetrun._arguments import refuse
-from fleetrun._types import Sequence, Variable
+from fleetrun._types import Any, Sequence, Variable
 from fleetrun.nn import _adaptive
 from fleetrun.nn._layer import Layer
 
@@ -39,11 +38,10 @@ class AdaptiveMaxPool1D(Layer):
 
     def __init__(self, output_size: int, return_mask: bool = False, name: str | None = None) -> None:
         super().__init__()
-        refuse("paddle.nn.AdaptiveMaxPool1D", return_mask=(return_mask, False))
-        self._size = output_size
+        self._size, self._return_mask = output_size, return_mask
 
-    def forward(self, x: Variable) -> Variable:
-        return _adaptive.adaptive_max_pool1d(x, self._size)
+    def forward(self, x: Variable) -> Any:
+        return _adaptive.adaptive_max_pool1d(x, self._size, self._return_mask)
 
 
 class AdaptiveMaxPool2D(Layer):
@@ -53,8 +51,7 @@ class AdaptiveMaxPool2D(Layer):
         self, output_size: int | Sequence[int | None], return_mask: bool = False, name: str | None = None
     ) -> None:
         super().__init__()
-        refuse("paddle.nn.AdaptiveMaxPool2D", return_mask=(return_mask, False))
-        self._size = output_size
+        self._size, self._return_mask = output_size, return_mask
 
-    def forward(self, x: Variable) -> Variable:
-        return _adaptive.adaptive_max_pool2d(x, self._size)
+    def forward(self, x: Variable) -> Any:
+        return _adaptive.adaptive_max_pool2d(x, self._size, self._return_mask)
