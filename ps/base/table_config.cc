@@ -53,7 +53,9 @@ void check_rule(const UpdateRule& rule, const auto& refuse) {
 
 // Of sparse tables.
 void check_rows(const UpdateRule& rule, const auto& refuse) {
-  if (rule.kind == UpdateRule::Kind::adam_d2sum) refuse("adam_d2sum is a rule of dense tables");
+  using enum UpdateRule::Kind;
+  if (rule.kind == adam_d2sum || rule.kind == summary)
+    refuse(std::string(to_string(rule.kind)) + " is a rule of dense tables");
 }
 
 void check_dense(const TableConfig& table, const auto& refuse) {
@@ -130,7 +132,7 @@ std::string describe(const UpdateRule& rule) {
   const UpdateRule usual;
   const bool is_adam = rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam;
   Fields fields;
-  if (rule.kind != sum) fields.always("learning_rate", rule.learning_rate);
+  if (rule.kind != sum && rule.kind != summary) fields.always("learning_rate", rule.learning_rate);
   if (rule.kind == adagrad) {
     fields.always("epsilon", rule.epsilon).always("initial_accumulator", rule.initial_accumulator);
   }

@@ -27,6 +27,7 @@ struct UpdateRule {
     pow_adam,
     shared_adam,
     adam_d2sum,
+    summary,
   };
   Kind kind = Kind::sgd;
   float learning_rate = 0.001f;
@@ -96,6 +97,7 @@ inline constexpr UpdateRuleRow kUpdateRules[] = {
      "dense tables: d = 0.9999 * d + 1, s = 0.9999 * s + g * g, v = 0.99 * (v + g) - g, "
      "w += lr * v * sqrt((d + e) / (s + e)); e = epsilon * d",
      "d[w], s[w], v[w]", 3},
+    {UpdateRule::Kind::summary, "summary", "dense tables of data_norm: w = 0.999999 * w + g", "none"},
 };
 
 inline const UpdateRuleRow& row_of(UpdateRule::Kind kind) noexcept {

@@ -38,6 +38,14 @@ void sum(float* values, Gradient gradient, std::size_t width) {
   for (std::size_t i = 0; i < width; ++i) values[i] += gradient(i);
 }
 
+// Of sums over all data: what is long past counts less and less.
+template <class Gradient>
+void summary(float* values, Gradient gradient, std::size_t width) {
+  constexpr float kKept = 0.999999f;
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < width; ++i) values[i] = values[i] * kKept + gradient(i);
+}
+
 template <class Gradient>
 void momentum(float* values, float* velocity, Gradient gradient, std::size_t width, const UpdateRule& rule) {
   const float rate = rule.learning_rate;

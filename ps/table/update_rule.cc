@@ -109,6 +109,8 @@ void Updater::update(const UpdateRule& rule, float* values, float* state, Gradie
     case shared_adam:
       loops::shared_adam(values, state, gradient, width, loops::step_of(rule, state + 2));
       return loops::raise(rule, state + 2);
+    case summary:
+      return loops::summary(values, gradient, width);
     case adam_d2sum:
       return loops::adam_d2sum(values, state, gradient, width, rule);
   }

@@ -111,6 +111,15 @@ ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& paramet
   return rule;
 }
 
+/// The sums of data_norm, to which a batch adds what stands for their gradients.
+std::set<std::string> summaries_of(const Program& main) {
+  std::set<std::string> names;
+  for (const Operator& op : main.operators()) {
+    if (op.type == "data_norm") names.insert(op.inputs.begin() + 1, op.inputs.begin() + 4);
+  }
+  return names;
+}
+
 ps::Initializer initializer_of(const Operator& op, std::uint64_t program_seed) {
   ps::Initializer initializer;
   const auto seed = static_cast<std::uint64_t>(attribute(op, "seed", std::int64_t{0}));
@@ -272,10 +281,13 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
 
   TablePlan plan;
   plan.placement = placement;
+  const std::set<std::string> summaries = summaries_of(main);
   for (auto& [parameter, entry] : entries) {
     entry.table.id = static_cast<std::uint32_t>(plan.entries.size());
     entry.table.name = parameter;
     entry.table.rule = rule_of(config, parameter, entry.table.kind);
+    if (placement == Placement::server && summaries.contains(parameter))
+      entry.table.rule = {.kind = ps::UpdateRule::Kind::summary};
     const auto choice = choices.find(parameter);
     if (choice != choices.end()) {
       take_choice(entry.table, choice->second);

@@ -29,10 +29,12 @@ std::span<const OperatorDefinition> statistics_operators();
 std::span<const OperatorDefinition> update_operators();
 std::span<const OperatorDefinition> clip_operators();
 std::span<const OperatorDefinition> convolution_operators();
+std::span<const OperatorDefinition> data_norm_operators();
 std::span<const OperatorDefinition> pooling_operators();
 std::span<const OperatorDefinition> normalization_operators();
 std::span<const OperatorDefinition> batch_norm_operators();
 std::span<const OperatorDefinition> recurrent_operators();
+std::span<const OperatorDefinition> sequence_recurrent_operators();
 std::span<const OperatorDefinition> print_operators();
 /// What passes make of others.
 std::span<const OperatorDefinition> fused_operators();

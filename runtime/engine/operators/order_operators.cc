@@ -108,9 +108,15 @@ void sort_line(const T* line, std::size_t step, const Choice& choice, std::vecto
     return choice.largest ? x > y : x < y;
   };
   switch (choice.ties) {
-    case Ties::sorted: std::sort(order.begin(), order.end(), before); break;
-    case Ties::chosen: choose(choice.kept, order, before); break;
-    case Ties::kept: std::stable_sort(order.begin(), order.end(), before); break;
+    case Ties::sorted:
+      std::sort(order.begin(), order.end(), before);
+      break;
+    case Ties::chosen:
+      choose(choice.kept, order, before);
+      break;
+    case Ties::kept:
+      std::stable_sort(order.begin(), order.end(), before);
+      break;
   }
 }
 
@@ -345,7 +351,8 @@ std::span<const OperatorDefinition> order_operators() {
        infer_sorted,
        prepare_sorted,
        sorted_gradient,
-       {"(X) -> Out, Indices int64", "all values in order, NaN the largest; equal ones as std::sort leaves them",
+       {"(X) -> Out, Indices int64",
+        "all values in order, NaN the largest; equal ones as std::sort leaves them",
         "axis = -1; descending = false"}},
       {"argsort_grad", infer_gradient, prepare_sorted_gradient, nullptr},
       {"arg_max",

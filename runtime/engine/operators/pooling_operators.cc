@@ -10,7 +10,9 @@ namespace fleetrun::engine {
 
 namespace {
 
-bool is_adaptive(const Operator& op) { return attribute(op, "adaptive", false); }
+bool is_adaptive(const Operator& op) {
+  return attribute(op, "adaptive", false);
+}
 
 /// Of an adaptive pool the windows along each axis, 0 where there are as many as values.
 std::vector<std::int64_t> kernel_of(const Operator& op) {
@@ -24,7 +26,9 @@ std::vector<std::int64_t> kernel_of(const Operator& op) {
   return kernel;
 }
 
-Window pool_window(const Operator& op) { return is_adaptive(op) ? Window{} : window_of(op, kernel_of(op)); }
+Window pool_window(const Operator& op) {
+  return is_adaptive(op) ? Window{} : window_of(op, kernel_of(op));
+}
 
 Shape pooled_shape(const Operator& op, const Shape& x) {
   if (!is_adaptive(op)) return pool_window(op).places(x, x[1], attribute(op, "ceil_mode", false));
@@ -98,8 +102,7 @@ class Pool {
 
   /// Where the i-th of n windows that cover `size` values begins and ends.
   static std::pair<std::int64_t, std::int64_t> part(std::size_t i, std::size_t n, std::size_t size) noexcept {
-    return {static_cast<std::int64_t>(i * size / n),
-            static_cast<std::int64_t>(((i + 1) * size + n - 1) / n)};
+    return {static_cast<std::int64_t>(i * size / n), static_cast<std::int64_t>(((i + 1) * size + n - 1) / n)};
   }
 
   bool adaptive_;

@@ -20,7 +20,8 @@ class Operators:
     def argmin(self, axis: int | None = None, keepdim: bool = False, dtype: DTypeLike = 'int64', name: str | None = None) -> Variable:
         """The place of the smallest value along `axis`, or of all; the first of equal ones."""
     def argsort(self, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
-        """The places of the values along `axis` in rising, or falling, order; equal ones keep theirs."""
+        """The places of the values along `axis` in rising, or falling, order; equal ones as Paddle has
+        them, in no order of their own."""
     def bernoulli(self, name: str | None = None) -> Variable:
         """1 with the probability that x gives, else 0. Shape: that of x, float32."""
     def bitwise_and(self, y: Operand, name: str | None = None) -> Variable:

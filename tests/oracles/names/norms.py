@@ -88,3 +88,39 @@ def channels_of_examples(paddle, net):
             "plain": paddle.static.nn.instance_norm(x),
             "own": paddle.static.nn.instance_norm(x, 1e-3, attr, bias),
             "function": paddle.nn.functional.instance_norm(x)}
+
+
+COLUMNS = [[1.0, 2.0, 0.0, 3.0], [0.0, 1.5, -2.0, 0.5], [2.0, -1.0, 0.0, 0.25]]
+SUMS = {"batch_size": 20.0, "batch_sum": 3.0, "batch_square": 12.0, "scale_w": 0.5, "bias": -0.25}
+
+
+def data_norm(paddle, net):
+    """With sums that are not their first values."""
+    x = net.parameter("x", COLUMNS)
+    fed = {name: net.parameter(name, COLUMNS) for name in ("sums", "slots", "moved", "both")}
+    norm = paddle.static.nn.data_norm
+    made = {
+        "columns": norm(x, name="columns"),
+        "sums": norm(fed["sums"], param_attr=SUMS, name="sums", epsilon=0.0005),
+        "slots": norm(fed["slots"], param_attr=SUMS, name="slots", slot_dim=2),
+        "moved": norm(fed["moved"], param_attr=SUMS, name="moved", enable_scale_and_shift=True, act="relu"),
+        "both": norm(fed["both"], param_attr=SUMS, name="both", slot_dim=2, enable_scale_and_shift=True),
+    }
+    for name in made:
+        for key, value in (("size", 20.0), ("sum", 3.0), ("square_sum", 12.0)):
+            net.given[f"{name}.batch_{key}"] = value + numpy.arange(4, dtype="float32")
+    return made
+
+
+def data_norm_trains(paddle, net):
+    """Without servers an optimizer takes what is added to the sums for gradients."""
+    x, w = net.data("x", COLUMNS, shape=[3, 4]), net.parameter("w", [[1.0], [0.5], [2.0], [-1.0]])
+    normal = paddle.static.nn.data_norm(x, param_attr=SUMS, name="dn")
+    paddle.optimizer.SGD(0.1).minimize(paddle.mean(paddle.square(normal @ w)))
+    for name, value in (("size", 20.0), ("sum", 3.0), ("square_sum", 12.0)):
+        net.given["dn.batch_" + name] = numpy.full(4, value, "float32")
+    net.start()
+    for _ in range(3):
+        net.run()
+    names = ("w", "dn.batch_size", "dn.batch_sum", "dn.batch_square_sum")
+    return {name: net.value(name) for name in names}

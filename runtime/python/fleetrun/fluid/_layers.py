@@ -107,8 +107,8 @@ def adaptive_pool2d(
     require_index: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The largest value ("max"; require_index: and where it was) or the mean ("avg") of windows, pool_size of them along each axis. Shape:
-    [n, channels, high, wide]."""
+    """The largest value ("max"; require_index: and where it was) or the mean ("avg") of windows, pool_size of
+    them along each axis. Shape: [n, channels, high, wide]."""
     if pool_type not in ("max", "avg"):
         raise Error("config", f'fluid.layers.adaptive_pool2d(pool_type="{pool_type}")', 'use "max" or "avg"')
     if pool_type == "max":

@@ -64,7 +64,8 @@ __getattr__, __dir__ = _lazy.attach(
             "fluid._steps",
             "array_length array_read array_write create_array StaticRNN tensor_array_to_tensor",
         ),
-        **_lazy.names("static.norms", "group_norm instance_norm"),
+        **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
+        **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
         **_lazy.names("static.inputs", "create_global_var"),
         **_lazy.names("static.metrics", "auc"),
         **_lazy.names(

@@ -44,6 +44,8 @@ TEST_CASE("tables that cannot work are refused by name") {
   CHECK(refusal(config) == "table 't': a dense table has no rows that shared_adam could share its state in");
   config = sparse_table(0, "t", 1, UpdateRule::Kind::adam_d2sum);
   CHECK(refusal(config) == "table 't': adam_d2sum is a rule of dense tables");
+  config = sparse_table(0, "t", 1, UpdateRule::Kind::summary);
+  CHECK(refusal(config) == "table 't': summary is a rule of dense tables");
   config = dense_table(0, "t", 1);
   config.admission.kind = Admission::Kind::count;
   CHECK(refusal(config) == "table 't': a dense table has no keys to keep statistics of, or to admit");

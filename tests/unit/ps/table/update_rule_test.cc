@@ -298,10 +298,21 @@ TEST_CASE("adam_d2sum follows its sums of squares") {
   CHECK(row.state == std::vector<float>{row.state[1], row.state[1], row.state[2], 0.0f, row.state[4], 0.0f});
 }
 
+// As DSummary of Paddle 2.6.2, whatever the learning rate.
+TEST_CASE("summary adds up, and forgets slowly") {
+  Row row(rule(UpdateRule::Kind::summary, 0.05f), 2);
+  row.values = {1e4f, 0.0f, 0.0f};
+  row.push({32.0f, -4.0f});
+  row.push({32.0f, 1.0f});
+  CHECK(row.values[0] == doctest::Approx((1e4 * 0.999999 + 32.0) * 0.999999 + 32.0).epsilon(1e-7));
+  CHECK(row.values[1] == doctest::Approx(-4.0 * 0.999999 + 1.0));
+  CHECK(row.state.empty());
+}
+
 TEST_CASE("a scheduled rule takes the push's rate, and another one does not") {
-  for (std::size_t kind = 0; kind <= static_cast<std::size_t>(UpdateRule::Kind::adam_d2sum); ++kind) {
+  for (std::size_t kind = 0; kind <= static_cast<std::size_t>(UpdateRule::Kind::summary); ++kind) {
     UpdateRule whole = rule(static_cast<UpdateRule::Kind>(kind), 0.25f);
-    if (whole.kind == UpdateRule::Kind::sum) continue;
+    if (whole.kind == UpdateRule::Kind::sum || whole.kind == UpdateRule::Kind::summary) continue;
     whole.initial_accumulator = 0.5f;
     UpdateRule parted = whole;
     parted.learning_rate = 1.0f;
@@ -320,7 +331,7 @@ TEST_CASE("a scheduled rule takes the push's rate, and another one does not") {
 }
 
 TEST_CASE("a dense table's run moves as a row does, whatever the rule") {
-  for (std::size_t kind = 0; kind <= static_cast<std::size_t>(UpdateRule::Kind::adam_d2sum); ++kind) {
+  for (std::size_t kind = 0; kind <= static_cast<std::size_t>(UpdateRule::Kind::summary); ++kind) {
     UpdateRule both = rule(static_cast<UpdateRule::Kind>(kind), 0.1f);
     if (!Updater::is_for_dense(both.kind)) continue;
     both.initial_accumulator = 0.3f;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "runtime/base/error.h"
 #include "tests/support/engine_program.h"
 
@@ -49,6 +51,16 @@ struct Model {
     return false;
   }
 };
+
+/// mean(data_norm(x)) -> normal_loss; the names of its sums.
+std::set<std::string> add_data_norm(Model& model) {
+  const std::vector<std::string> names{"dn.batch_size", "dn.batch_sum", "dn.batch_square_sum"};
+  for (const std::string& name : names) model.parameter(name, {4}, "fill_constant", {{"value", 1.0}});
+  add_data(model.main, "x", DataType::float32, {-1, 4});
+  model.main.append({"data_norm", {"x", names[0], names[1], names[2], "", ""}, {"y", "means", "scales"}, {}});
+  add(model.main, "mean", {"y"}, "normal_loss");
+  return {names.begin(), names.end()};
+}
 
 }  // namespace
 
@@ -222,5 +234,21 @@ TEST_CASE("adam_d2sum is for the dense tables of adam") {
     CHECK(entry.table.rule.kind ==
           (is_dense ? ps::UpdateRule::Kind::adam_d2sum : ps::UpdateRule::Kind::adam));
     CHECK(entry.table.rule.epsilon == (is_dense ? 1e-8f : 1e-6f));
+  }
+}
+
+TEST_CASE("servers add up the sums of data_norm, whatever the optimizer") {
+  for (const Placement placement : {Placement::server, Placement::one_process}) {
+    Model model(true);
+    const auto sums = add_data_norm(model);
+    const OptimizerConfig config{.kind = OptimizerConfig::Kind::adam};
+    const TablePlan plan = distribute(model.main, model.startup, "normal_loss", config, placement);
+    std::size_t found = 0;
+    for (const TablePlan::Entry& entry : plan.entries) {
+      const bool is_sum = sums.contains(entry.parameter);
+      found += is_sum ? 1 : 0;
+      CHECK((entry.table.rule.kind == ps::UpdateRule::Kind::summary) == is_sum);
+    }
+    CHECK(found == (placement == Placement::server ? 3 : 0));
   }
 }

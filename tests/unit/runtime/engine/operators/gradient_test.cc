@@ -218,6 +218,28 @@ std::vector<Row> lookup_and_loss_rows() {
   return rows;
 }
 
+std::vector<Row> sequence_recurrent_rows() {
+  const auto sequences = [](std::int64_t width) {
+    return Input{.shape = {6, width}, .lod_level = 1, .offsets = {0, 2, 2, 6}};
+  };
+  const Input missing{.shape = {}, .missing = true}, first{.shape = {3, 2}};
+  const auto name = [](const char* text) { return std::string(text); };
+  return {
+      {"sequence_gru", {sequences(6), first, {.shape = {2, 6}}, {.shape = {1, 6}}}, {}, 2, 1},
+      {"sequence_gru",
+       {sequences(6), missing, {.shape = {2, 6}}, missing},
+       {{"is_reverse", true}, {"origin_mode", true}, {"gate_activation", name("tanh")}},
+       2,
+       1},
+      {"sequence_lstm", {sequences(8), first, first, {.shape = {2, 8}}, {.shape = {1, 14}}}, {}, 3, 2},
+      {"sequence_lstm",
+       {sequences(8), missing, missing, {.shape = {2, 8}}, {.shape = {1, 8}}},
+       {{"is_reverse", true}, {"use_peepholes", false}, {"candidate_activation", name("sigmoid")}},
+       3,
+       1},
+  };
+}
+
 std::vector<Row> window_rows() {
   using Numbers = std::vector<std::int64_t>;
   const Input image{.shape = {2, 4, 5, 4}}, sequence{.shape = {2, 3, 7}};
@@ -254,6 +276,9 @@ std::vector<Row> normalization_rows() {
   const Input scale{.shape = {2}, .low = 0.5}, bias{.shape = {2}};
   const Input mean{.shape = {2}, .differentiated = false},
       variance{.shape = {2}, .low = 0.5, .differentiated = false};
+  // What stands for the gradients of data_norm's sums is none.
+  const Input sums{.shape = {5}, .low = 0.5, .differentiated = false},
+      still{.shape = {5}, .differentiated = false};
   return {
       {"layer_norm", {rows, {.shape = {5}}, {.shape = {5}}}, {}, 3, 1},
       {"layer_norm", {image, {.shape = {4}}}, {{"begin_norm_axis", std::int64_t{2}}, {"epsilon", 0.1}}, 3, 1},
@@ -274,6 +299,8 @@ std::vector<Row> normalization_rows() {
       {"prelu", {image, {.shape = {2}}}, {{"mode", std::string("channel")}}},
       {"prelu", {image, {.shape = {4}}}, {{"mode", std::string("channel")}, {"channels_last", true}}},
       {"prelu", {image, {.shape = {2, 4}}}, {{"mode", std::string("element")}}},
+      {"data_norm", {rows, sums, still, sums, {.shape = {5}}, {.shape = {5}}}, {}, 3, 1},
+      {"data_norm", {rows, sums, still, sums, missing, missing}, {{"slot_dim", std::int64_t{5}}}, 3, 1},
       {"print", {rows}, {{"print_phase", std::string("backward")}, {"summarize", std::int64_t{0}}}},
   };
 }
@@ -309,8 +336,9 @@ std::vector<Row> recurrent_rows() {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto& group : {binary_rows(), unary_rows(), layout_rows(), reduce_rows(), matrix_rows(),
-                            lookup_and_loss_rows(), window_rows(), normalization_rows(), recurrent_rows()}) {
+  for (const auto& group :
+       {binary_rows(), unary_rows(), layout_rows(), reduce_rows(), matrix_rows(), lookup_and_loss_rows(),
+        window_rows(), normalization_rows(), recurrent_rows(), sequence_recurrent_rows()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   return rows;
