@@ -2,10 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace fleetrun::engine {
+
+/// Whole numbers are never NaN.
+template <class T>
+bool is_nan(T x) noexcept {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  return false;
+}
 
 /// Moves the k places that come first to the front, in order. Those of equal values are the ones that
 /// Paddle's calls of these algorithms choose: which of them stay decides which have a gradient.

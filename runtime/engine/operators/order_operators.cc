@@ -104,7 +104,7 @@ void sort_line(const T* line, std::size_t step, const Choice& choice, std::vecto
   const auto before = [=](std::int64_t a, std::int64_t b) {
     const T x = line[static_cast<std::size_t>(a) * step], y = line[static_cast<std::size_t>(b) * step];
     // NaN counts as the greatest.
-    if ((x != x) != (y != y)) return choice.largest ? x != x : y != y;
+    if (is_nan(x) != is_nan(y)) return choice.largest ? is_nan(x) : is_nan(y);
     return choice.largest ? x > y : x < y;
   };
   switch (choice.ties) {
@@ -206,7 +206,7 @@ Kernel prepare_best(const Preparation& p) {
         for (std::size_t k = 1; k < lines.size; ++k) {
           const T value = from[first + k * lines.inner], leader = from[first + best * lines.inner];
           // As in Paddle, NaN is best where there is nothing else.
-          if ((max ? value > leader : value < leader) || (leader != leader && value == value)) best = k;
+          if ((max ? value > leader : value < leader) || (is_nan(leader) && !is_nan(value))) best = k;
         }
         to[line] = static_cast<std::int64_t>(best);
       });

@@ -270,7 +270,7 @@ class Program:
         twin = Parameter(
             self, parameter.name, parameter.regularizer, parameter.rate_factor, parameter.need_clip
         )
-        twin.startup = parameter.startup
+        twin.startup, twin.do_model_average = parameter.startup, parameter.do_model_average
         self._variables[parameter.name] = twin
         return twin
 
@@ -313,6 +313,8 @@ class _Defaults:
     startup: Any = None
     # Inside a branch of a cond: what says where the operators read and write (static/control_flow.py).
     branch: Any = None
+    # What operators are for: "update" after minimize(), for what follows the updates.
+    role: str | None = None
 
 
 def default_main_program() -> Program:
@@ -362,6 +364,16 @@ def redirected(branch: Any) -> Iterator[None]:
         yield
     finally:
         _Defaults.branch = before
+
+
+@contextlib.contextmanager
+def appending_updates() -> Iterator[None]:
+    """Within `with`, operators follow the updates of a step, and a clone for test has none of them."""
+    before, _Defaults.role = _Defaults.role, "update"
+    try:
+        yield
+    finally:
+        _Defaults.role = before
 
 
 def standing_for(name: str) -> str:
@@ -425,7 +437,8 @@ def append(
         names[place] = append("cast", "cast", [whole], {"dtype": "int64"}).name
     if _Defaults.branch is not None:
         names, outputs = _Defaults.branch.inputs(names), _Defaults.branch.outputs(outputs)
-    program.native.append(operator, names, list(outputs), dict(attributes or {}), _script_line())
+    told = dict(attributes or {}) | ({} if _Defaults.role is None else {"role": _Defaults.role})
+    program.native.append(operator, names, list(outputs), told, _script_line())
     made = [program.var(name) for name in outputs]
     return made[0] if len(made) == 1 else made
 
@@ -506,4 +519,5 @@ def make_parameter(
     initializer.append(startup, name, shape)
     parameter = main.add_parameter(name, attr.regularizer, attr.learning_rate, bool(attr.need_clip))
     parameter.startup, parameter.gradient_clip_attr = startup, attr.gradient_clip
+    parameter.do_model_average = bool(attr.do_model_average)
     return parameter

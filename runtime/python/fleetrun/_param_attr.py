@@ -34,7 +34,6 @@ class ParamAttr:
                 f"paddle.ParamAttr(learning_rate={learning_rate!r}) is not a number",
                 "it is a factor, 1.0",
             )
-        # do_model_average only matters to model averaging, which does not exist here.
         self.name = name
         self.initializer = initializer
         self.learning_rate = float(learning_rate)

@@ -215,6 +215,8 @@ class Parameter(Variable):
     startup: Any = None
     # ParamAttr(gradient_clip=…), or fluid.clip.set_gradient_clip() with its name.
     gradient_clip_attr: Any = None
+    # Whether averages over the steps have it (static/averages.py).
+    do_model_average = True
 
     def __init__(
         self,

@@ -214,4 +214,10 @@ Adadelta = AdadeltaOptimizer
 RMSProp = RMSPropOptimizer
 Ftrl = FtrlOptimizer
 
-__getattr__, __dir__ = _lazy.attach(__name__)
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        **_lazy.names("static.averages", "ExponentialMovingAverage LookaheadOptimizer"),
+        "ModelAverage": "static.averages:OlderModelAverage",
+    },
+)

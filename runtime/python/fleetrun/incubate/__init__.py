@@ -1,5 +1,5 @@
-"""paddle.incubate: modules of Paddle that lie elsewhere here (_homes.py)."""
+"""paddle.incubate: names and modules of Paddle that lie elsewhere here (_homes.py)."""
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__)
+__getattr__, __dir__ = _lazy.attach(__name__, _lazy.names("static.averages", "LookAhead ModelAverage"))

@@ -12,7 +12,7 @@ from fleetrun.nn import functional
 
 def celu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
     """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
-    # As in Paddle 0 is among what is not positive, with the slope 1.
+    # As in Paddle 0 is among what is not positive, with the slope 1, and alpha may be below 0.
     under = tensor.where(tensor.greater_than(x, 0.0), tensor.zeros_like(x), x)
     below = tensor.expm1(tensor.scale(under, 1.0 / alpha))
     return functional.relu(x) + tensor.scale(below, alpha)
@@ -101,9 +101,11 @@ def dropout2d(
 ) -> Variable:
     """Zeroes each channel of each example with probability p while training. Shape: [n, channels, high,
     wide]."""
+    if not training or isinstance(p, (int, float)) and p == 0:
+        return x
     first = 2 if data_format == "NCHW" else 1
     one = tensor.slice(x, [first, first + 1], [0, 0], [1, 1])
-    return x * functional.dropout(tensor.ones_like(one), p, training=training)
+    return x * functional.dropout(tensor.ones_like(one), p)
 
 
 def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None) -> Variable:

@@ -27,6 +27,7 @@ __getattr__, __dir__ = _lazy.attach(
             "normalize_program serialize_program serialize_persistables deserialize_program "
             "deserialize_persistables save_to_file load_from_file",
         ),
+        "ExponentialMovingAverage": "static.averages:ExponentialMovingAverage",
         "Executor": "static.executor:Executor",
         "Print": "static.printing:Print",
         "io": "static.io",

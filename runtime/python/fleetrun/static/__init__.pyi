@@ -42,8 +42,9 @@ from fleetrun.static.serial import deserialize_program as deserialize_program
 from fleetrun.static.serial import deserialize_persistables as deserialize_persistables
 from fleetrun.static.serial import save_to_file as save_to_file
 from fleetrun.static.serial import load_from_file as load_from_file
+from fleetrun.static.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from fleetrun.static.executor import Executor as Executor
 from fleetrun.static.printing import Print as Print
 from fleetrun.static import io as io
 from fleetrun.static import nn as nn
-__all__ = ['Program', 'Variable', 'program_guard', 'name_scope', 'default_main_program', 'default_startup_program', 'global_scope', 'scope_guard', 'Scope', 'create_parameter', 'WeightNormParamAttr', 'cpu_places', 'cuda_places', 'xpu_places', 'device_guard', 'append_backward', 'gradients', 'data', 'create_global_var', 'InputSpec', 'auc', 'accuracy', 'ctr_metric_bundle', 'BuildStrategy', 'ExecutionStrategy', 'CompiledProgram', 'ParallelExecutor', 'save', 'load', 'save_inference_model', 'load_inference_model', 'save_vars', 'load_vars', 'load_program_state', 'set_program_state', 'normalize_program', 'serialize_program', 'serialize_persistables', 'deserialize_program', 'deserialize_persistables', 'save_to_file', 'load_from_file', 'Executor', 'Print', 'io', 'nn']
+__all__ = ['Program', 'Variable', 'program_guard', 'name_scope', 'default_main_program', 'default_startup_program', 'global_scope', 'scope_guard', 'Scope', 'create_parameter', 'WeightNormParamAttr', 'cpu_places', 'cuda_places', 'xpu_places', 'device_guard', 'append_backward', 'gradients', 'data', 'create_global_var', 'InputSpec', 'auc', 'accuracy', 'ctr_metric_bundle', 'BuildStrategy', 'ExecutionStrategy', 'CompiledProgram', 'ParallelExecutor', 'save', 'load', 'save_inference_model', 'load_inference_model', 'save_vars', 'load_vars', 'load_program_state', 'set_program_state', 'normalize_program', 'serialize_program', 'serialize_persistables', 'deserialize_program', 'deserialize_persistables', 'save_to_file', 'load_from_file', 'ExponentialMovingAverage', 'Executor', 'Print', 'io', 'nn']
