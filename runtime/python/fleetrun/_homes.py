@@ -64,7 +64,8 @@ nn.clip: base.clip
 distributed.fleet.older: fluid.transpiler.distribute_transpiler.distributed_strategy
 _messages: fluid.proto fluid.proto.framework_pb2 base.proto base.proto.framework_pb2
 _messages: distributed.fleet.proto distributed.fleet.proto.distributed_strategy_pb2
-_messages: distributed.fleet.proto.index_dataset_pb2
+distributed.dataset._index_messages: distributed.fleet.proto.index_dataset_pb2
+distributed.dataset.tree_index: distributed.fleet.dataset.index_dataset
 """
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
