@@ -1,4 +1,4 @@
-"""Averages of parameters: what real Paddle has no case for (tests/oracles/names/averages.py has the others)."""
+"""Averages of parameters: what real Paddle has no case for (the others: tests/oracles/names/averages.py)."""
 
 import json
 
@@ -47,7 +47,8 @@ print(json.dumps(seen))
     numpy.testing.assert_allclose(averaged, average / (1 - decay ** len(values)), rtol=1e-5)
 
 
-@pytest.mark.parametrize("made, first", [("fluid.optimizer.LookaheadOptimizer", 0), ("paddle.incubate.LookAhead", 1)])
+@pytest.mark.parametrize("made, first", [
+    ("fluid.optimizer.LookaheadOptimizer", 0), ("paddle.incubate.LookAhead", 1)])
 def test_slow_values_begin_where_the_release_has_them(run, made, first):
     done = run(MODEL + f"""
 {made}(paddle.optimizer.SGD(1.0), 0.25, 3).minimize(loss)

@@ -1,4 +1,4 @@
-"""Trees over items. The values beside what the tree is asked are those of Paddle 2.6.2, from the same file."""
+"""Trees over items. What a tree is said to answer is what Paddle 2.6.2 answered, from the same file."""
 
 import struct
 
@@ -42,7 +42,8 @@ def file(messages, tmp_path_factory):
     written = [entry(messages, ".tree_meta", meta)]
     for code in sorted(codes):
         node = messages.IndexNode()
-        node.id, node.is_leaf, node.probability = LEAVES.get(code, 100 + code), code in LEAVES, 0.125 * (code + 1)
+        node.id, node.is_leaf = LEAVES.get(code, 100 + code), code in LEAVES
+        node.probability = 0.125 * (code + 1)
         written.append(entry(messages, str(code), node))
     path = tmp_path_factory.mktemp("tree") / "tree.pb"
     path.write_bytes(b"".join(written))

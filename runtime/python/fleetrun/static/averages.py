@@ -1,5 +1,5 @@
-"""Averages of parameters over the steps of training: operators behind the updates, and two small programs that
-put the averages in the parameters' place and back."""
+"""Averages of parameters over the steps of training: operators behind the updates, and two small programs
+that put the averages in the parameters' place and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._graph import appending_updates, unique_name
 from fleetrun._types import Any, Callable, Parameter, Program, Variable
-from fleetrun.fluid._math import autoincreased_step_counter
 from fleetrun.static.inputs import create_global_var
 from fleetrun.static.training import training_of
 
