@@ -5,6 +5,8 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include "launcher/cluster/coordinator_driver.h"
@@ -35,7 +37,7 @@ class ControllerCoordinator final : public Coordinator, private ChannelServerLis
     for (const Endpoint& endpoint : place.listen) sockets.push_back(listen_at(endpoint));
     server_ = serve(loop, std::move(sockets), place.channel, place.limits, *this);
     if (!server_->endpoints().empty()) settings.own = server_->endpoints().front();
-    if (settings.run.empty()) settings.run = draw_id();
+    if (settings.run.empty()) settings.run = draw_run();
     driver_ = drive(loop, settings, std::nullopt, place.channel, hooks());
   }
 
@@ -97,6 +99,14 @@ std::unique_ptr<Coordinator> start_coordinator(asio::io_context& loop, Coordinat
 
 std::string draw_id() {
   return hex(random_bytes(16));
+}
+
+std::string draw_run() {
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  char began[17];
+  std::snprintf(began, sizeof began, "%016llx", static_cast<unsigned long long>(now.count()));
+  return began + hex(random_bytes(8));
 }
 
 void refuse_to_listen(const Endpoint& endpoint, int problem) {

@@ -56,8 +56,10 @@ class Coordinator {
 std::unique_ptr<Coordinator> start_coordinator(boost::asio::io_context& loop, CoordinatorSettings settings,
                                                const CoordinatorPlace& place, CoordinatorObserver& observer);
 
-/// 32 hexadecimal digits, for a run or a node.
+/// 32 hexadecimal digits, for a node.
 std::string draw_id();
+/// Likewise, for a run: of two the one that began first, by the clocks of their hosts, is the lesser text.
+std::string draw_run();
 
 /// The clearest words for what happened at listening: "10.0.0.1:7777 is taken by another program".
 /// Throws: always, Error(host).

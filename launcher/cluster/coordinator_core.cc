@@ -60,6 +60,15 @@ Node* find(State& state, const std::string& node) {
   return found == state.by_id.end() ? nullptr : found->second;
 }
 
+bool may_go_on(const State& state) {
+  const bool waits = state.stage == Stage::waiting && (state.no_quorum_since || state.now < state.hold_until);
+  return !waits && state.stage != Stage::ending && state.stage != Stage::over;
+}
+
+Acting acting_here(const State& state) {
+  return {state.settings.job_id, state.journal.run, state.known.newest().generation, state.settings.own};
+}
+
 void step_down(State& state, const std::string& why, const std::optional<Endpoint>& other) {
   const SharedMessage farewell = other ? Message(Redirect{*other, why}) : Message(NotYet{});
   for (const auto& node : state.nodes) {
@@ -122,12 +131,9 @@ void lose_silent(State& state) {
 }
 
 void herald(State& state) {
-  if (!state.settings.heralded || state.stage == Stage::ending || state.now < state.next_herald) return;
-  if (state.stage == Stage::waiting && (state.no_quorum_since || state.now < state.hold_until)) return;
+  if (!state.settings.heralded || !may_go_on(state) || state.now < state.next_herald) return;
   state.next_herald = state.now + std::chrono::seconds(1);
-  state.outputs.emplace_back(TellOnce{*state.settings.heralded,
-                                      Message(Acting{state.settings.job_id, state.journal.run,
-                                                     state.known.newest().generation, state.settings.own})});
+  state.outputs.emplace_back(TellOnce{*state.settings.heralded, Message(acting_here(state))});
 }
 
 /// What is due in this stage.

@@ -50,7 +50,7 @@ enum class Closing { closed, broken };
 
 struct CoordinatorSettings {
   std::string job_id, version;
-  std::string run;   // drawn by whoever starts the first coordinator
+  std::string run;   // draw_run() of whoever starts the first coordinator
   std::string node;  // that it runs on; empty: it is not a node of the job (the controller of a host list)
   NodeCount nodes;
   bool elastic = false;

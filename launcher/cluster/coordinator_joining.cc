@@ -195,11 +195,24 @@ void on_standing(State& state, Node& node, const Standing& standing) {
   regroup(state);
 }
 
+/// Two runs of one job have both formed worlds, while neither could see the other. The one that began first
+/// goes on.
+void settle_runs(State& state, const Acting& other) {
+  if (other.run < state.journal.run)
+    return end_job(state,
+                   {kRefusal,
+                    "a run of job \"" + state.settings.job_id + "\" that began earlier goes on; " +
+                        to_string(other.coordinator) + " coordinates it. Start this host again to join it",
+                    "",
+                    {}});
+  if (may_go_on(state)) state.outputs.emplace_back(TellOnce{other.coordinator, Message(acting_here(state))});
+}
+
 void on_acting(State& state, const Acting& acting) {
-  if (acting.job_id != state.settings.job_id || acting.coordinator == state.settings.own) return;
-  const bool same_run = acting.run == state.journal.run;
+  if (acting.job_id != state.settings.job_id || acting.coordinator == state.settings.own || state.end) return;
   const std::uint64_t ours = state.known.newest().generation;
-  if (state.end || (same_run ? acting.generation <= ours : ours != 0)) return;
+  if (acting.run != state.journal.run && ours != 0) return settle_runs(state, acting);
+  if (acting.run == state.journal.run && acting.generation <= ours) return;
   step_down(state, "another host coordinates the job", acting.coordinator);
 }
 

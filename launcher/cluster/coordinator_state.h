@@ -116,6 +116,10 @@ struct State {
 void send(State& state, const Node& node, SharedMessage message);
 void note(State& state, ClusterEvent event);
 void close(State& state, ConnectionId connection);
+/// Whether this coordinator is not held up for want of hosts that know the newest world.
+bool may_go_on(const State& state);
+/// What others are told of this coordinator.
+Acting acting_here(const State& state);
 void step_down(State& state, const std::string& why, const std::optional<Endpoint>& other);
 Node* find(State& state, const std::string& node);
 

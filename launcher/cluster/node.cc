@@ -167,7 +167,7 @@ void Node::let_go() {
 void Node::coordinate(std::optional<Journal> journal) {
   CoordinatorSettings settings = coordinator_settings(config_);
   settings.node = self_.node;
-  settings.run = draw_id();
+  settings.run = draw_run();
   settings.seed = std::hash<std::string>()(settings.run);
   settings.own = server_->endpoints().front();
   if (journal && config_.rendezvous.kind == Rendezvous::Kind::master)

@@ -62,6 +62,31 @@ def test_a_lost_coordinator_is_taken_over(rig, team, how):
     finish(team, h2, h3, h4)
 
 
+def test_of_two_runs_that_begin_apart_the_first_goes_on(rig, team):
+    """h2 and h4 have taken over, and are cut off while h1 and h3 begin again."""
+    h1, h2, h3, h4, _ = rig.hosts
+    flags = [*ELASTIC[:-1], "--elastic_timeout=60"]
+    world = four(rig, team, *flags)
+    for host, left in ((h3, 3), (h1, 2)):
+        host.kill_processes()
+        world = team.wait_for_world(left, after=epoch_of(world))
+    assert hosts_in(world) == ["h2", "h4"]
+    rig.partition([h1, h3], [h2, h4])
+    younger = [team.start(host, *flags) for host in (h1, h3)]
+    for job in younger:
+        job.says("status running", seconds=20)
+    rig.heal()
+    for job in younger:
+        job.finish(20)
+        assert job.status == 125 and "that began earlier goes on" in job.err, job.err
+    assert not team.workers_on(h1) and not team.workers_on(h3)
+    assert all(team.jobs[number].process.poll() is None for number in (1, 3))
+    for host in (h2, h4):
+        wait_until(lambda h=host: team.workers_on(h), f"the older run on {host.name}", 20)
+    team.order("all", "exit 0")
+    assert [team.jobs[number].finish(20).status for number in (1, 3)] == [0, 0]
+
+
 def test_a_coordinator_that_is_stopped_leaves_the_job_to_the_others_at_once(rig, team):
     h1, h2, h3, h4, _ = rig.hosts
     first = four(rig, team)

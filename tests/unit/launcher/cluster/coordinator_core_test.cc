@@ -489,6 +489,28 @@ TEST_CASE("where a leader's word is stored, no world is told before it is") {
   }
 }
 
+TEST_CASE("of two runs of one job that have both begun, the one that began first goes on") {
+  const auto begun = [] {
+    auto job = std::make_unique<Job>(fixed(2));
+    job->come(1);
+    job->come(2);
+    CHECK(job->newest<WorldNews>(1)->nodes == 2);
+    return job;
+  };
+  auto younger = begun();
+  younger->say(9, Acting{"job", std::string(32, 'a'), 4, {"h3", 77}});
+  REQUIRE(younger->newest<End>(1));
+  CHECK(younger->newest<End>(1)->end.exit_status == 125);
+  CHECK(younger->newest<End>(2)->end.why.find("a run of job \"job\" that began earlier goes on; h3:77") == 0);
+  auto older = begun();
+  older->say(9, Acting{"job", std::string(32, 'g'), 1, {"h3", 77}});
+  CHECK_FALSE(older->newest<End>(1));
+  REQUIRE(older->last);
+  const auto& told = std::get<coordinating::TellOnce>(*older->last);
+  CHECK(told.to == Endpoint{"h3", 77});
+  CHECK(std::get<Acting>(told.message.message()).run == std::string(32, 'f'));
+}
+
 TEST_CASE("a launcher that came to the first address too late joins the one that acts") {
   Job job(fixed(2));
   job.come(1);
