@@ -114,12 +114,15 @@ label = fluid.layers.data(name="label", shape=[1], dtype="int64")
 layers = fluid.layers
 count, right = layers.create_tensor("int64"), layers.create_tensor("int32")
 share = layers.accuracy(layers.softmax(x), label, total=count, correct=right)
+area, of_batches, counters = layers.auc(layers.softmax(x[:, :2]), layers.cast(label > 1, "int64"), num_thresholds=99)
+assert area.shape == of_batches.shape == (1,) and [one.shape for one in counters] == [(201,)] * 2 + [(1, 100)] * 2
 numbers = [layers.mean(x), layers.reduce_sum(x), layers.reduce_max(x, dim=[0, 1]), share]
 assert all(one.shape == (1,) for one in numbers)
 assert layers.reduce_sum(x, dim=1).shape == (-1,)
 sums = [layers.cumsum(x, axis=1), layers.cumsum(x, axis=1, exclusive=True), layers.cumsum(x, exclusive=True, reverse=True),
         layers.cumsum(x, axis=0, reverse=True)]
 exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
 feed = {"x": np.array([[1.0, 2.0, 4.0], [0.5, 8.0, 1.0], [3.0, 0.25, 1.0]], "float32"), "label": np.array([[2], [1], [2]])}
 found = exe.run(feed=feed, fetch_list=[*numbers, count, right, *sums])
 x = feed["x"]

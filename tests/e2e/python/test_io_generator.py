@@ -142,6 +142,18 @@ assert closed == [True] and len(count) == 4, "reset() has ended the thread and c
 """)
 
 
+def test_a_queue_says_how_many_batches_wait(run):
+    run(HEAD + """
+for in_process in (False, True):
+    made = loader(capacity=2, use_multiprocess=in_process).set_sample_generator(samples, 1)
+    assert (made.queue.size(), made.queue.capacity()) == (0, 2)
+    seen = [made.queue.size() for _ in made()]
+    assert len(seen) == 5 and all(0 <= count <= 2 for count in seen) and made.queue.size() == 0, seen
+reader = paddle.fluid.io.PyReader(feed_list=[x, y], capacity=3)
+assert reader.queue.capacity() == 3
+""")
+
+
 def test_what_a_reader_throws_comes_out_in_its_place(run):
     run(HEAD + """
 def broken():

@@ -13,17 +13,18 @@ from fleetrun.static import metrics
 from fleetrun.static.activated import activated
 
 __all__ = [
-    "accuracy", "argsort", "assign", "autoincreased_step_counter", "cast", "clip_by_norm", "concat",
-    "cos_sim", "cumsum", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
-    "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub",
-    "equal", "expand", "expand_as", "fill_constant", "fill_constant_batch_size_like", "flatten", "gather",
-    "gaussian_random", "gaussian_random_batch_size_like", "greater_equal", "greater_than", "has_inf",
-    "has_nan", "increment", "is_empty", "isfinite", "l2_normalize", "less_equal", "less_than",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "mean", "mul", "multiplex",
-    "not_equal", "one_hot", "one_hot_of_all", "ones", "range", "reduce_all", "reduce_any", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "reshape", "reverse", "scale", "scatter",
-    "size", "split", "squeeze", "stack", "strided_slice", "sum", "sums", "topk", "transpose",
-    "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "where", "zeros",
+    "accuracy", "argsort", "assign", "auc", "autoincreased_step_counter", "cast", "clip_by_norm",
+    "concat", "cos_sim", "cumsum", "elementwise_add", "elementwise_div", "elementwise_floordiv",
+    "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow",
+    "elementwise_sub", "equal", "expand", "expand_as", "fill_constant", "fill_constant_batch_size_like",
+    "flatten", "gather", "gaussian_random", "gaussian_random_batch_size_like", "greater_equal",
+    "greater_than", "has_inf", "has_nan", "increment", "is_empty", "isfinite", "l2_normalize",
+    "less_equal", "less_than", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
+    "mean", "mul", "multiplex", "not_equal", "one_hot", "one_hot_of_all", "ones", "range", "reduce_all",
+    "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "reshape",
+    "reverse", "scale", "scatter", "size", "split", "squeeze", "stack", "strided_slice", "sum", "sums",
+    "topk", "transpose", "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "where",
+    "zeros",
 ]  # fmt: skip
 
 Axes = int | Sequence[int] | None
@@ -60,6 +61,19 @@ elementwise_mod = _named("elementwise_mod", _elementwise("mod"), _BETWEEN.format
 elementwise_floordiv = _named(
     "elementwise_floordiv", _elementwise("floor_divide"), _BETWEEN.format("The quotient rounded down")
 )
+
+
+def auc(
+    input: Variable,
+    label: Variable,
+    curve: str = "ROC",
+    num_thresholds: int = 4095,
+    topk: int = 1,
+    slide_steps: int = 1,
+) -> tuple[Variable, Variable, list[Variable]]:
+    """paddle.static.auc. Shape of both areas: [1]."""
+    total, batch, counters = metrics.auc(input, label, curve, num_thresholds, topk, slide_steps)
+    return with_an_axis(total), with_an_axis(batch), counters
 
 
 def with_an_axis(x: Variable) -> Variable:

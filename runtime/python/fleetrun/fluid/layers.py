@@ -8,7 +8,7 @@ __getattr__, __dir__ = _lazy.attach(
     {
         **_lazy.names(
             "fluid._math",
-            "accuracy argsort assign autoincreased_step_counter cast clip_by_norm concat cos_sim cumsum "
+            "accuracy argsort assign auc autoincreased_step_counter cast clip_by_norm concat cos_sim cumsum "
             "elementwise_add "
             "elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod "
             "elementwise_mul elementwise_pow elementwise_sub equal expand expand_as fill_constant "
@@ -67,7 +67,6 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
         **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
         **_lazy.names("static.inputs", "create_global_var"),
-        **_lazy.names("static.metrics", "auc"),
         **_lazy.names(
             "fluid.schedules",
             "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay "

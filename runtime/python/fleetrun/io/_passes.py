@@ -33,6 +33,9 @@ class Buffer:
             raise error
         raise StopIteration
 
+    def __len__(self):
+        return len(self._state.items)
+
     def stop(self):
         """The thread ends after the item that it makes now."""
         with self._state.changed:

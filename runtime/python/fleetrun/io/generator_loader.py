@@ -7,6 +7,7 @@ Source: document 004, section 1. What comes out and when is Paddle 2.6.2's, comp
 from __future__ import annotations
 
 import itertools
+import weakref
 
 import numpy
 
@@ -67,6 +68,7 @@ class GeneratorLoader:
         self._in_process = bool(use_multiprocess)
         self._reader: Any = None
         self._pass: Any = None
+        self._reading: Callable[[], Any] = lambda: None
         if not self._iterable:
             LOADERS.of(framework.default_main_program()).append(self)
 
@@ -74,6 +76,11 @@ class GeneratorLoader:
     def iterable(self) -> bool:
         """Whether it is for a loop."""
         return self._iterable
+
+    @property
+    def queue(self) -> Queue:
+        """What scripts of Paddle 1.x ask how far it has read ahead."""
+        return Queue(self._reading(), self._capacity)
 
     def set_sample_generator(
         self, reader: Reader, batch_size: int, drop_last: bool = True, places: Any = None
@@ -148,7 +155,9 @@ class GeneratorLoader:
             )
         if self._in_process:
             return in_own_process(self._reader, self._capacity, _arrays)
-        return _ReadAhead(self._reader, self._capacity)
+        reading = _ReadAhead(self._reader, self._capacity)
+        self._reading = weakref.ref(reading)  # a loop that is left ends its pass
+        return reading
 
     def _parts(self, examples):
         for example in examples:
@@ -168,6 +177,21 @@ class GeneratorLoader:
                 f"DataLoader.{call}() of a loader that is for a loop",
                 "make it with DataLoader.from_generator(iterable=False)",
             )
+
+
+class Queue:
+    """The batches of a pass that wait."""
+
+    def __init__(self, reading: Any, capacity: int) -> None:
+        self._reading, self._capacity = reading, capacity
+
+    def size(self) -> int:
+        """How many wait now; 0 for a process of its own, which does not tell."""
+        return 0 if self._reading is None else len(self._reading)
+
+    def capacity(self) -> int:
+        """How many may wait."""
+        return self._capacity
 
 
 class PyReader:
@@ -190,6 +214,11 @@ class PyReader:
         self.decorate_sample_list_generator = loader.set_sample_list_generator
         self.decorate_batch_generator = loader.set_batch_generator
         self._loader = loader
+
+    @property
+    def queue(self) -> Queue:
+        """GeneratorLoader.queue."""
+        return self._loader.queue
 
     def __call__(self) -> PyReader:
         return self
@@ -220,6 +249,9 @@ class _ReadAhead:
 
     def __next__(self):
         return self._buffer.take()
+
+    def __len__(self):
+        return len(self._buffer)
 
     def close(self):
         """Returns when the thread has ended."""
