@@ -110,6 +110,9 @@ void read_processes(const Values& values, JobConfig& config) {
   config.servers = endpoint_list(values, "servers");
   config.trainers = endpoint_list(values, "trainers");
   if (values.given("devices")) config.devices = read_list(values["devices"], "0,1,2");
+  for (const char* flag : {"gpus", "npus", "xpus"}) {
+    if (values["devices"].name == std::string("--") + flag) config.device_flag = flag;
+  }
   check_endpoints(values, config);
   check_ps(values, config);
   // One process alone has nobody to meet.

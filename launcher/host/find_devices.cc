@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include "runtime/base/error.h"
@@ -85,6 +86,36 @@ bool may_exist(const std::string& token, const std::vector<DeviceFile>& usable) 
   return !usable.empty() && (is_mig(token) || !told || file_of(token, usable) != nullptr);
 }
 
+/// Whether `variable` shows a list; it is then `list`'s.
+bool take_list(const Environ& environ, const Variable& variable, DeviceList& list) {
+  const std::string* value = environ.find(variable.name);
+  if (!value || *value == "all") return false;
+  list.kind = variable.kind;
+  list.variable = variable.name;
+  list.from_environment = true;
+  list.tokens = parse_visible_devices(*value);
+  list.source = list.variable + " (=" + *value + ")";
+  return true;
+}
+
+/// Only the plug-in knows how many there are, so numbers that no variable shows are taken at their word.
+DeviceList custom_devices(const Environ& environ, const std::string& backend) {
+  std::string variable = backend + "_VISIBLE_DEVICES";
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::vector<std::string> variables = {variable};
+  if (backend == "npu") variables.insert(variables.begin(), "ASCEND_RT_VISIBLE_DEVICES");  // CANN reads it
+  DeviceList list;
+  list.backend = backend;
+  for (const std::string& name : variables) {
+    if (take_list(environ, {name.c_str(), DeviceKind::custom}, list)) return list;
+  }
+  list.kind = DeviceKind::custom;
+  list.variable = variables.front();
+  list.unknown = true;
+  return list;
+}
+
 /// "0,2-3" → {"0","2","3"}
 std::vector<std::string> expand_ranges(const std::string& text) {
   std::vector<std::string> tokens;
@@ -116,6 +147,11 @@ void cut(DeviceList& list) {
 }
 
 [[noreturn]] void refuse(const std::string& device, const DeviceList& list) {
+  if (list.unknown)
+    throw Error(ErrorKind::host,
+                "device " + printable(device) + " of --devices is no number, and " + list.variable +
+                    " does not show the devices",
+                "name them by their numbers, or set " + list.variable);
   const bool none = list.tokens.empty();
   throw Error(ErrorKind::host,
               "device " + printable(device) + " of --devices is not there: " +
@@ -147,13 +183,16 @@ struct Choice {
 };
 
 Choice choose(const DeviceSpec& spec, const DeviceList& list) {
+  const auto count = static_cast<std::size_t>(spec.processes.value_or(0));
+  if (!spec.devices && list.unknown) return {numbers_below(count), numbers_below(count), true};
   if (!spec.devices) return {list.tokens, numbers_below(list.tokens.size()), list.inherited};
   Choice choice = {{}, {}, list.inherited};
   for (const std::string& device : *spec.devices) {
     if (const auto place = place_of(device, list)) {
       choice.tokens.push_back(list.tokens[*place]);
       choice.indices.push_back(std::to_string(*place));
-    } else if (!list.from_environment && is_name(device) && may_exist(device, list.files)) {
+    } else if (list.unknown ? parse_integer(device).value_or(-1) >= 0
+                            : !list.from_environment && is_name(device) && may_exist(device, list.files)) {
       choice.tokens.push_back(device);
       choice.inherited = false;
     } else {
@@ -164,6 +203,8 @@ Choice choose(const DeviceSpec& spec, const DeviceList& list) {
   if (!choice.inherited && names != 0 && names != std::ssize(choice.tokens))
     throw Error(ErrorKind::host, "--devices has numbers and names in one list: " + join(*spec.devices, ","),
                 "write all of them as names");
+  // The trainer of rank 0 takes the first device that it sees, whichever way its script finds it.
+  if (choice.indices != numbers_below(choice.tokens.size())) choice.inherited = false;
   if (!choice.inherited) choice.indices = numbers_below(choice.tokens.size());
   return choice;
 }
@@ -227,18 +268,22 @@ std::vector<DeviceFile> read_device_files(const std::string& root) {
   return files;
 }
 
-DeviceList visible_devices(const Environ& environ, const std::vector<DeviceFile>& files) {
+DeviceList visible_devices(const Environ& environ, const std::vector<DeviceFile>& files,
+                           std::string_view asked) {
+  const std::string backend = environ.value_or("PADDLE_XCCL_BACKEND", asked == "npus" ? "npu" : "");
+  if (!backend.empty()) return custom_devices(environ, backend);
   DeviceList list;
-  list.files = usable_in_order(files);
+  if (asked != "xpus") list.files = usable_in_order(files);
   for (const Variable& variable : kVariables) {
-    const std::string* value = environ.find(variable.name);
-    if (!value || *value == "all") continue;
-    list.kind = variable.kind;
-    list.variable = variable.name;
-    list.from_environment = true;
-    list.tokens = parse_visible_devices(*value);
-    list.source = std::string(variable.name) + " (=" + *value + ")";
+    const bool wanted = asked.empty() || (asked == "xpus") == (variable.kind == DeviceKind::xpu);
+    if (!wanted || !take_list(environ, variable, list)) continue;
     if (list.variable == "CUDA_VISIBLE_DEVICES" && !files.empty()) cut(list);
+    return list;
+  }
+  if (asked == "xpus") {
+    list.kind = DeviceKind::xpu;
+    list.variable = "XPU_VISIBLE_DEVICES";
+    list.unknown = true;
     return list;
   }
   for (const char* name : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}) {

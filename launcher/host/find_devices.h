@@ -3,22 +3,27 @@
 // A device is a token, kept as it was written: an index ("2"), a UUID or its beginning ("GPU-8a2f"), a MIG
 // name ("MIG-…"). The visible list comes from the first of
 //
+//   NAME_VISIBLE_DEVICES (npu: also ASCEND_RT_VISIBLE_DEVICES)  custom, where PADDLE_XCCL_BACKEND is NAME
 //   CUDA_VISIBLE_DEVICES  HIP_VISIBLE_DEVICES  ROCR_VISIBLE_DEVICES  GPU_DEVICE_ORDINAL     GPUs
 //   XPU_VISIBLE_DEVICES  XPULINK_VISIBLE_DEVICES                                            Kunlun XPUs
 //   SLURM_STEP_GPUS  SLURM_JOB_GPUS             the allocation, where Slurm left the choice to us
 //   /dev/nvidia*                                every one that may be opened (a cgroup may forbid some)
 //
-// and a list is cut where CUDA would stop reading it: at "-1", at an empty entry, at what may not be opened.
+// of which --gpus, --xpus and --npus leave their own kind, and a list is cut where CUDA would stop reading
+// it: at "-1", at an empty entry, at what may not be opened.
 //
-// A trainer is told in Paddle's way: FLAGS_selected_gpus (FLAGS_selected_xpus) holds indices into the visible
-// list, and the variable that shows the list is inherited. It is set anew, and the indices count from 0 in
-// it, only where the inherited one would not show the devices that are meant: names given with --devices,
-// Slurm's allocation, and MIG: CUDA gives a process one MIG device at most, so every trainer has its own one
-// there and index 0. A script that takes LOCAL_RANK for its device (torch) wants a subset as
-// CUDA_VISIBLE_DEVICES, not as --devices.
+// A trainer is told in two ways, and both mean the same device. FLAGS_selected_gpus (_xpus, _npus) holds
+// indices into the list that the process sees, as Paddle's launcher counts them; and device LOCAL_RANK of
+// that list is the trainer's, as torch's scripts take for granted. So where --devices names others than the
+// first of the inherited list, in their order, the variable that shows the list is set anew, the same for all
+// trainers of the host, and the indices count from 0 in it: what Paddle's launcher does where the user has
+// set the variable to these devices. It is set anew, too, for names given with --devices, for Slurm's
+// allocation, and for MIG: CUDA gives a process one MIG device at most, so every trainer has its own one
+// there and index 0.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/model/devices.h"
@@ -29,8 +34,9 @@ namespace fleetrun::launcher {
 /// Looks below `root` ("" for the machine). Opens no device: that would wake it up.
 std::vector<DeviceFile> read_device_files(const std::string& root);
 
-/// Pure.
-DeviceList visible_devices(const Environ& environ, const std::vector<DeviceFile>& files);
+/// `asked`: the kind that the user's flag names, "gpus", "xpus" or "npus"; empty: any. Pure.
+DeviceList visible_devices(const Environ& environ, const std::vector<DeviceFile>& files,
+                           std::string_view asked = {});
 
 /// "2,0,-1,3" → {"2","0"}. Pure.
 std::vector<std::string> parse_visible_devices(const std::string& text);

@@ -236,7 +236,7 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.working_directory = absolute_path("");
   facts.working_directory.pop_back();
   if (config.port_range) leases.set_range(config.port_range->first, config.port_range->second);
-  facts.devices = visible_devices(environ, read_device_files(""));
+  facts.devices = visible_devices(environ, read_device_files(""), config.device_flag);
   facts.cpus = read_cpu_facts("");
   const DevicePlan devices = config.mode == Mode::ps ? DevicePlan() : device_plan(config, facts);
   lease_ports(config, devices.trainers, leases, facts);

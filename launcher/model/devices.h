@@ -8,7 +8,11 @@
 
 namespace fleetrun::launcher {
 
-enum class DeviceKind { gpu, xpu };
+enum class DeviceKind {
+  gpu,
+  xpu,
+  custom
+};  // custom: of a plug-in of Paddle's, which PADDLE_XCCL_BACKEND names
 
 /// One /dev/nvidiaN, and what the driver says about it ("" where it says nothing).
 struct DeviceFile {
@@ -21,18 +25,20 @@ struct DeviceFile {
 
 struct DeviceList {
   DeviceKind kind = DeviceKind::gpu;
+  std::string backend;              // of custom devices: "npu"
   std::vector<std::string> tokens;  // in their order; a trainer is told indices into this list
   std::vector<DeviceFile> files;    // that may be opened, in the order in which CUDA numbers them
   std::string variable = "CUDA_VISIBLE_DEVICES";  // shows the list to a process
   bool inherited = true;                          // what a process inherits shows it this list already
   bool from_environment = false;                  // nothing beside the list can be asked for
+  bool unknown = false;                           // which devices there are; any number may be asked for
   std::string source;                             // "CUDA_VISIBLE_DEVICES (=0,1)", "/dev/nvidia*"
   bool operator==(const DeviceList&) const = default;
 };
 
 /// What one trainer gets.
 struct ProcessDevices {
-  std::vector<std::string> indices;  // for FLAGS_selected_gpus
+  std::vector<std::string> indices;  // into the list that the process sees: for FLAGS_selected_gpus
   std::string visible;               // value of the list's variable; empty: inherited
   std::vector<std::string> pci;      // of those whose place is known
   bool operator==(const ProcessDevices&) const = default;

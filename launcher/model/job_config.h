@@ -142,6 +142,7 @@ struct JobConfig {
   std::vector<Endpoint> servers, trainers;  // as the user wrote them; empty: chosen by the planner
   std::optional<std::vector<std::string>> devices;
 
+  std::string device_flag;  // by which they were named: "gpus", "npus", "xpus"; empty: of any kind
   Rendezvous rendezvous;
   HostList host_list;
   std::string host = "127.0.0.1";

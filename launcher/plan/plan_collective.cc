@@ -4,8 +4,21 @@
 
 #include "launcher/host/probe_host.h"
 #include "launcher/plan/plan_ranks.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
+namespace {
+
+/// Devices of a plug-in, as Paddle's launcher tells of them.
+void tell_custom(const std::string& backend, ProcessSpec& process) {
+  Identity& identity = process.identity;
+  process.environment.set("FLAGS_selected_" + backend + "s", join(identity.devices, ","));
+  process.environment.set("PADDLE_DISTRI_BACKEND", "xccl");
+  process.environment.set("PADDLE_XCCL_BACKEND", backend);
+  identity.devices.clear();  // fleetrun's own kernels know nothing of them
+}
+
+}  // namespace
 
 void plan_collective(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, Plan& plan) {
   RolePlan& trainers = plan.roles.emplace_back();
@@ -38,6 +51,7 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, const Plan
       identity.on_xpus = facts.devices.kind == DeviceKind::xpu;
       process.device_places = own.pci;
       if (!own.visible.empty()) process.environment.set(facts.devices.variable, own.visible);
+      if (facts.devices.kind == DeviceKind::custom) tell_custom(facts.devices.backend, process);
     }
     if (!config.auto_parallel.empty()) {
       process.environment.set("PADDLE_AUTO_PARALLEL_CONFIG", config.auto_parallel);

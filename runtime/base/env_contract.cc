@@ -111,7 +111,7 @@ const Row kRows[] = {
    [](Identity& id, const std::string& v) { id.auto_cluster = v; }},
   {"PADDLE_DISTRI_BACKEND", "gloo: the trainers run on the CPU", kCollective, Need::derived,
    [](const Identity& id) -> Text { return id.devices.empty() ? Text("gloo") : std::nullopt; }, nullptr},
-  {"FLAGS_selected_gpus", "the devices of this trainer: indices into the visible ones", kCollective,
+  {"FLAGS_selected_gpus", "the devices of this trainer: indices into those that it sees", kCollective,
    Need::optional,
    [](const Identity& id) -> Text {
      return id.devices.empty() || id.on_xpus ? std::nullopt : Text(join(id.devices, ","));

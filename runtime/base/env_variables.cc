@@ -51,9 +51,14 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"CPU_NUM", modules, "1, unless it is set already: the number of replicas of a program in one process",
      "It counts in fleetrun's (CompiledProgram.with_data_parallel, fluid.ParallelExecutor) and in Paddle's."},
     {"CUDA_VISIBLE_DEVICES", modules,
-     "the devices of this process alone, where they were cut by name or by the job file",
-     "Otherwise it is as inherited, and FLAGS_selected_gpus or LOCAL_RANK says which device is the "
-     "process's."},
+     "the devices of the trainers of this host, where --gpus names others than the first that are visible",
+     "Of devices that were cut by name or by the job file it shows the process its own alone. Otherwise it "
+     "is as inherited. Either way LOCAL_RANK, and FLAGS_selected_gpus, count in the list that it shows. "
+     "XPU_VISIBLE_DEVICES and ASCEND_RT_VISIBLE_DEVICES are the same for --xpus and --npus."},
+    {"PADDLE_XCCL_BACKEND FLAGS_selected_npus", collective,
+     "the plug-in of Paddle's whose devices the trainers have, and which of them are this one's",
+     "With --npus, or where PADDLE_XCCL_BACKEND is inherited; PADDLE_DISTRI_BACKEND is then `xccl`. Devices "
+     "of another plug-in are in FLAGS_selected_NAMEs."},
     {"PATH", modules, "led by a directory in which `python` and `python3` are the interpreter of the job"},
     {"PYTHONPATH", modules, "led by the alias package under --compat=paddle"},
 
@@ -193,7 +198,7 @@ std::span<const EnvVariable> other_variables() noexcept {
      "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST", cleared,
      "of jobs on different kinds of machines", "", true},
     {"PADDLE_COORDINATOR_ENDPOINTS", cleared, "of federated jobs", "", true},
-    {"PADDLE_LOCAL_DEVICE_IDS PADDLE_WORLD_DEVICE_IDS PADDLE_XCCL_BACKEND PADDLE_TRAINING_ROLE", cleared,
+    {"PADDLE_LOCAL_DEVICE_IDS PADDLE_WORLD_DEVICE_IDS PADDLE_TRAINING_ROLE", cleared,
      "of Paddle's own launchers", "", true},
     {"TORCHELASTIC_ERROR_FILE", cleared, "of torchrun", "", true},
   };

@@ -73,8 +73,22 @@ def test_visible_devices_are_handed_out(work, python):
                    environment=clean_environment(CUDA_VISIBLE_DEVICES="3,5"))
     assert job.status == 0, job.err
     envs = [dumped(job, f"workerlog.{i}")[0] for i in range(2)]
-    assert [e["FLAGS_selected_gpus"] for e in envs] == ["1", "0"]
+    assert [e["FLAGS_selected_gpus"] for e in envs] == ["0", "1"] == [e["LOCAL_RANK"] for e in envs]
+    assert {e["CUDA_VISIBLE_DEVICES"] for e in envs} == {"5,3"}
     assert all("PADDLE_DISTRI_BACKEND" not in e for e in envs)
+
+
+def test_devices_of_other_kinds_have_their_own_variables(work, python):
+    work.script("dump.py", DUMP)
+    job = work.run("--python", python, "--npus=2,3", "dump.py")
+    assert job.status == 0, job.err
+    second = dumped(job, "workerlog.1")[0]
+    assert (second["FLAGS_selected_npus"], second["ASCEND_RT_VISIBLE_DEVICES"]) == ("1", "2,3")
+    assert (second["PADDLE_XCCL_BACKEND"], second["PADDLE_DISTRI_BACKEND"]) == ("npu", "xccl")
+    assert "FLAGS_selected_gpus" not in second
+    job = work.run("--python", python, "--xpus=2,3", "dump.py")
+    second = dumped(job, "workerlog.1")[0]
+    assert (second["FLAGS_selected_xpus"], second["XPU_VISIBLE_DEVICES"]) == ("1", "2,3")
 
 
 def test_logs_have_three_names_are_private_and_outlive_the_next_run(work):

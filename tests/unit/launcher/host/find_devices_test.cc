@@ -118,17 +118,66 @@ TEST_CASE("a trainer per device, and one on the CPU where there is none") {
   CHECK(alone.processes[0].indices == Texts{"0", "1"});
 }
 
-TEST_CASE("devices are handed on as places in the visible list, which is inherited") {
-  const DevicePlan plan =
-      plan_devices({.devices = Texts{"7", "5"}, .processes = {}}, listed({"5", "6", "7"}));
+TEST_CASE("every trainer sees the devices that were named, and its own at the place of its local rank") {
+  const DeviceList list = listed({"5", "6", "7"});
+  const DevicePlan plan = plan_devices({.devices = Texts{"7", "5"}, .processes = {}}, list);
   REQUIRE(plan.trainers == 2);
-  CHECK(plan.processes[0] == ProcessDevices{{"2"}, "", {}});
-  CHECK(plan.processes[1] == ProcessDevices{{"0"}, "", {}});
+  CHECK(plan.processes[0] == ProcessDevices{{"0"}, "7,5", {}});
+  CHECK(plan.processes[1] == ProcessDevices{{"1"}, "7,5", {}});
+  const DevicePlan last = plan_devices({.devices = Texts{"6", "7"}, .processes = {}}, list);
+  CHECK(last.processes[1] == ProcessDevices{{"1"}, "6,7", {}});
+  const DevicePlan alone = plan_devices({.devices = Texts{"6", "7"}, .processes = 1}, list);
+  CHECK(alone.processes[0] == ProcessDevices{{"0", "1"}, "6,7", {}});
+  const DevicePlan machine =
+      plan_devices({.devices = Texts{"1", "2"}, .processes = {}}, visible_devices({}, three_files()));
+  CHECK(machine.processes[0] == ProcessDevices{{"0"}, "1,2", {"0000:a1:00.0"}});
+}
+
+TEST_CASE("the first devices in their order are where local ranks look for them, so the list is inherited") {
+  const DevicePlan plan =
+      plan_devices({.devices = Texts{"5", "6"}, .processes = {}}, listed({"5", "6", "7"}));
+  REQUIRE(plan.trainers == 2);
+  CHECK(plan.processes[0] == ProcessDevices{{"0"}, "", {}});
+  CHECK(plan.processes[1] == ProcessDevices{{"1"}, "", {}});
+}
+
+TEST_CASE("--xpus and --npus look at their own variables, and take numbers where nobody shows a list") {
+  const Environ both = {{"CUDA_VISIBLE_DEVICES", "0,1"}, {"XPU_VISIBLE_DEVICES", "4,5,6"}};
+  CHECK(visible_devices(both, {}, "xpus").tokens == Texts{"4", "5", "6"});
+  CHECK(visible_devices({{"XPU_VISIBLE_DEVICES", "4"}}, three_files(), "gpus").tokens ==
+        Texts{"0", "1", "2"});
+  const DeviceList xpus = visible_devices({}, three_files(), "xpus");
+  CHECK(xpus.kind == DeviceKind::xpu);
+  const DevicePlan plan = plan_devices({.devices = Texts{"2", "3"}, .processes = {}}, xpus);
+  CHECK(plan.processes[1] == ProcessDevices{{"1"}, "2,3", {}});
+  CHECK(xpus.variable == "XPU_VISIBLE_DEVICES");
+
+  const DeviceList npus = visible_devices(both, three_files(), "npus");
+  CHECK(npus.kind == DeviceKind::custom);
+  CHECK(npus.backend == "npu");
+  CHECK(npus.variable == "ASCEND_RT_VISIBLE_DEVICES");
+  CHECK(plan_devices({.devices = Texts{"1"}, .processes = {}}, npus).processes[0].visible == "1");
+  CHECK_THROWS_WITH_AS(plan_devices({.devices = Texts{"x"}, .processes = {}}, npus),
+                       "device x of --devices is no number, and ASCEND_RT_VISIBLE_DEVICES does not show the "
+                       "devices",
+                       Error);
+  CHECK(visible_devices({{"NPU_VISIBLE_DEVICES", "6,7"}}, {}, "npus").tokens == Texts{"6", "7"});
+}
+
+TEST_CASE("PADDLE_XCCL_BACKEND names the kind of the devices, whichever flag names their numbers") {
+  const Environ environ = {{"PADDLE_XCCL_BACKEND", "custom_cpu"}, {"CUSTOM_CPU_VISIBLE_DEVICES", "0,1"}};
+  for (const char* asked : {"", "gpus", "npus"}) {
+    const DeviceList list = visible_devices(environ, three_files(), asked);
+    CHECK(list.backend == "custom_cpu");
+    CHECK(list.tokens == Texts{"0", "1"});
+  }
+  const DeviceList unknown = visible_devices({{"PADDLE_XCCL_BACKEND", "custom_cpu"}}, {});
+  CHECK(plan_devices({.devices = {}, .processes = 2}, unknown).processes[1] == ProcessDevices{{"1"}, "", {}});
 }
 
 TEST_CASE("a name may be cut short, as CUDA allows, but not to where it means two") {
   const DeviceList list = listed({"GPU-8a2f", "GPU-8b11"});
-  CHECK(plan_devices({.devices = Texts{"GPU-8b"}, .processes = {}}, list).processes[0].indices == Texts{"1"});
+  CHECK(plan_devices({.devices = Texts{"GPU-8b"}, .processes = {}}, list).processes[0].visible == "GPU-8b11");
   CHECK_THROWS_WITH_AS(plan_devices({.devices = Texts{"GPU-8"}, .processes = {}}, list),
                        "device GPU-8 of --devices is GPU-8a2f or GPU-8b11", Error);
 }

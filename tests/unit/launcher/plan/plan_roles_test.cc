@@ -143,7 +143,8 @@ TEST_CASE("devices are those of the role, shown by the variable where no flag of
   facts.devices = visible_devices({{"CUDA_VISIBLE_DEVICES", "0,1,2"}}, {});
   Plan plan = trainers.plan(facts);
   REQUIRE(plan.processes.size() == 2);
-  CHECK(*plan.processes[0].environment.find("FLAGS_selected_gpus") == "1");
+  CHECK(*plan.processes[0].environment.find("FLAGS_selected_gpus") == "0");
+  CHECK(*plan.processes[0].environment.find("CUDA_VISIBLE_DEVICES") == "1,0");
 
   Spec plain(role("a", "devices = [2, 1]"));
   plan = plain.plan(facts);
