@@ -18,6 +18,7 @@
 #include "cli/status_command.h"
 #include "cli/stop_command.h"
 #include "cli/top_command.h"
+#include "cli/torchrun_command.h"
 #include "cli/trace_command.h"
 #include "runtime/base/text.h"
 
@@ -38,6 +39,7 @@ constexpr Command kCommands[] = {
     {"trace", "run a job and draw what its time goes into", run_trace_command, true},
     {"plot", "plot the variables that were fetched in training", run_plot_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
+    {"torchrun", "run a job of PyTorch by torchrun's command line", run_torchrun_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command, true},
     {"k8s", "print manifests for Kubernetes", run_k8s_command, true},
     {"help", "say what a command or a flag does", run_help_command},

@@ -11,6 +11,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/remote_launch.h"
+#include "cli/torchrun_command.h"
 #include "launcher/config/job_file_roles.h"
 #include "launcher/config/job_schema.h"
 #include "launcher/config/make_job_config.h"
@@ -50,6 +51,8 @@ int run(int argc, char** argv) {
   constexpr std::string_view kCompletion = "--completion=";
   if (arguments.size() == 1 && arguments[0].starts_with(kCompletion))
     return cli::print(cli::completion_script(std::string_view(arguments[0]).substr(kCompletion.size())));
+  if (argc > 0 && cli::is_torchrun(argv[0]))
+    return cli::run_as_torchrun(argv[0], arguments, Environ::of_process());
   if (const cli::Command* command = cli::find_command(arguments))
     return command->run({arguments.begin() + 1, arguments.end()}, Environ::of_process());
   if (arguments.size() == 1 && arguments[0] == launcher::kRunCheckProcess)

@@ -7,6 +7,7 @@
 #include "cli/failure_screen.h"
 #include "cli/launch_log.h"
 #include "cli/render.h"
+#include "cli/torchrun_failures.h"
 #include "launcher/cluster/coordinator.h"
 #include "launcher/host/find_program.h"
 #include "launcher/host/own_process.h"
@@ -19,7 +20,7 @@ namespace {
 
 using launcher::Plan;
 
-class Console final : public launcher::SessionConsole {
+class Console : public launcher::SessionConsole {
  public:
   explicit Console(const launcher::JobConfig& config)
       : log_(STDERR_FILENO, config.log_level), containment_(to_string(config.containment)) {}
@@ -47,10 +48,39 @@ class Console final : public launcher::SessionConsole {
     return cli::failure_screen(report, plan, history, last_lines);
   }
 
+ protected:
+  LaunchLog& log() { return log_; }
+
  private:
   LaunchLog log_;
   std::string containment_;
 };
+
+/// Ends with torchrun's table of failures.
+class TorchrunConsole final : public Console {
+ public:
+  TorchrunConsole(const launcher::JobConfig& config, const Environ& environment)
+      : Console(config), name_(config.script), reply_(environment.value_or("TORCHELASTIC_ERROR_FILE", "")) {}
+
+  void show_end(const launcher::Report& report, const Plan& plan, std::string_view last_lines,
+                const std::string& screen) override {
+    if (report.first) return log().raw(screen);
+    Console::show_end(report, plan, last_lines, screen);
+  }
+  std::string failure_screen(const launcher::Report& report, const Plan& plan,
+                             const launcher::JobHistory& history, std::string_view) const override {
+    if (!reply_.empty()) write_reply(report, plan, history, reply_);
+    return torchrun_failures(report, plan, history, name_);
+  }
+
+ private:
+  std::string name_, reply_;
+};
+
+std::unique_ptr<Console> make_console(const launcher::JobConfig& config, const Environ& environment) {
+  if (config.torchrun) return std::make_unique<TorchrunConsole>(config, environment);
+  return std::make_unique<Console>(config);
+}
 
 int show(launcher::DryRun form, Plan plan) {
   plan = launcher::as_first_started(std::move(plan));
@@ -72,6 +102,10 @@ int print(const std::string& text) {
   return 0;
 }
 
+void complain(const std::string& text) {
+  LaunchLog(STDERR_FILENO, launcher::LogLevel::info).raw(text);
+}
+
 int refuse(const Error& error, int status) {
   LaunchLog(STDERR_FILENO, launcher::LogLevel::info).raw(render(error, "fleetrun") + "\n");
   return status;
@@ -83,9 +117,9 @@ int launch(const launcher::JobConfig& requested, const Environ& environment) {
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))
     return refuse(with_meant_command(refusal->error, config), refusal->exit_status);
-  Console console(config);
+  const std::unique_ptr<Console> console = make_console(config, environment);
   launcher::Session session(config, std::move(std::get<std::vector<launcher::Program>>(found)), environment,
-                            directory, console);
+                            directory, *console);
   Plan plan = session.first_plan();
   if (config.dry_run != launcher::DryRun::no) return show(config.dry_run, std::move(plan));
   return session.run(std::move(plan));

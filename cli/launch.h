@@ -16,6 +16,9 @@ int launch(const launcher::JobConfig& config, const Environ& environment);
 /// Shows `error` on standard error; returns `status`.
 int refuse(const Error& error, int status);
 
+/// Shows `text` on standard error.
+void complain(const std::string& text);
+
 /// Shows `text` on standard output; returns 0.
 int print(const std::string& text);
 

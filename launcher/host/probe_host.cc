@@ -165,6 +165,11 @@ std::string compat_directory(const JobConfig& config, const std::vector<Program>
   return find_compat_directory("", absolute_path(directory_of(config.script)), environ);
 }
 
+std::string own_host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 }  // namespace
 
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases) {
@@ -235,6 +240,7 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.pod_name = random_pod_name();
   facts.working_directory = absolute_path("");
   facts.working_directory.pop_back();
+  facts.host_name = own_host_name();
   if (config.port_range) leases.set_range(config.port_range->first, config.port_range->second);
   facts.devices = visible_devices(environ, read_device_files(""), config.device_flag);
   facts.cpus = read_cpu_facts("");

@@ -1,5 +1,7 @@
 #include "launcher/logs/log_choice.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "runtime/base/error.h"
@@ -68,6 +70,21 @@ std::vector<ViewedProcess> viewed_processes(const Plan& plan, const Show& show) 
 
 bool is_raw(const Show& show) noexcept {
   return show.kind == Show::Kind::first;
+}
+
+std::vector<JobViewPart> views_of(const Plan& plan, const JobConfig& config, bool colour) {
+  if (!config.torchrun)
+    return {{LogSide::whole,
+             {.raw = is_raw(config.show), .colour = colour},
+             viewed_processes(plan, config.show)}};
+  JobViewPart out = {LogSide::out, {.output = STDOUT_FILENO, .bare = true}, {}};
+  JobViewPart err = {LogSide::err, {.output = STDERR_FILENO, .bare = true}, {}};
+  for (const ProcessSpec& process : plan.processes) {
+    const OutputPlan output = process.output.value_or(OutputPlan());
+    out.viewed.push_back({output.prefix, output.shown.out ? Showing::always : Showing::never});
+    err.viewed.push_back({output.prefix, output.shown.err ? Showing::always : Showing::never});
+  }
+  return {std::move(out), std::move(err)};
 }
 
 bool use_colour(Color spec, bool terminal, const Environ& environ) {

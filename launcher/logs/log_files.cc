@@ -12,6 +12,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "launcher/logs/output_files.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {
@@ -105,6 +106,7 @@ class Names {
     const bool plain = publish(name, name);
     publish(name, process.log_alias);
     if (plain) log.shown = plan_.log_dir_shown + "/" + name;
+    if (process.output) open_output(process, attempt_, log);
     return log;
   }
 

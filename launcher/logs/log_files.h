@@ -28,6 +28,8 @@ struct LogFile {
       shown;        // as messages name it: "log/workerlog.0", or "log/POD/0/workerlog.0" where that is not it
   UniqueFd fd;      // open for appending
   off_t start = 0;  // where this attempt's output begins
+  UniqueFd out, err;               // what the process has as descriptors 1 and 2, where these are not `fd`
+  std::string out_path, err_path;  // the files behind them; empty: none
   int attempt = 0;
 };
 

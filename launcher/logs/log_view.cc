@@ -85,10 +85,10 @@ class View final : public LogView {
     }
     for (std::size_t i = 0; i < processes.size(); ++i) {
       std::string name = processes[i].name;
-      if (!name.empty()) name.resize(std::max(widest, name.size()), ' ');
+      if (!name.empty() && !settings.bare) name.resize(std::max(widest, name.size()), ' ');
       if (!name.empty() && settings.colour)
         name = std::string("\x1b[") + kColours[i % std::size(kColours)] + "m" + name + "\x1b[0m";
-      auto process = std::make_unique<Viewed>(name.empty() ? "" : name + " | ");
+      auto process = std::make_unique<Viewed>(name.empty() || settings.bare ? name : name + " | ");
       process->showing = processes[i].showing;
       processes_.push_back(std::move(process));
     }

@@ -35,6 +35,7 @@ struct ViewSettings {
   int output = 1;               // borrowed while the view is made
   bool raw = false;             // bytes as they are, but on a terminal: for one process
   bool colour = false;          // of the names
+  bool bare = false;            // the names are prefixes as they are: neither padded nor separated
   bool waits_for_ever = false;  // for a reader that takes nothing, also when nothing is written any more
 };
 

@@ -15,6 +15,7 @@ namespace fleetrun::launcher {
 struct HostFacts {
   std::string pod_name;           // six random letters, as Paddle's
   std::string working_directory;  // absolute
+  std::string host_name;          // as the machine calls itself
   DeviceList devices;
   CpuFacts cpus;
   std::optional<Topology> topology;  // only where processes are going to be bound

@@ -29,6 +29,7 @@ RestartRules restart_rules(const JobConfig& config) {
   const auto set = [&](FailureKind kind, std::optional<int> budget) {
     rules.budgets[static_cast<std::size_t>(kind)] = budget.value_or(*config.max_restart);
   };
+  if (config.torchrun) rules.total = *config.max_restart;
   set(FailureKind::crash, config.restart_budget.crash);
   set(FailureKind::out_of_memory, config.restart_budget.oom);
   set(FailureKind::preemption, config.restart_budget.preemption);

@@ -16,6 +16,7 @@
 #include "launcher/model/injection.h"
 #include "launcher/model/job_file.h"
 #include "launcher/model/restart_policy.h"
+#include "launcher/model/torchrun.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/identity.h"
 
@@ -141,8 +142,8 @@ struct JobConfig {
   TrainersBy trainers_by = TrainersBy::number;
   std::vector<Endpoint> servers, trainers;  // as the user wrote them; empty: chosen by the planner
   std::optional<std::vector<std::string>> devices;
-
   std::string device_flag;  // by which they were named: "gpus", "npus", "xpus"; empty: of any kind
+
   Rendezvous rendezvous;
   HostList host_list;
   std::string host = "127.0.0.1";
@@ -198,6 +199,8 @@ struct JobConfig {
   std::string ps_checkpoint_found;
   std::chrono::milliseconds ps_checkpoint_interval{};
   std::string ps_log_sync;
+
+  std::optional<TorchrunSettings> torchrun;  // of `fleetrun torchrun`
 
   std::vector<ListedSetting>
       listing;  // Paddle's keys, then the others that were given, each in alphabetical order

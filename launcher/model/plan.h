@@ -15,6 +15,7 @@
 
 #include "launcher/model/readiness_rule.h"
 #include "launcher/model/restart_policy.h"
+#include "launcher/model/torchrun.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/identity.h"
@@ -57,6 +58,7 @@ struct ProcessSpec {
   std::string cwd;
   std::string log_name;                    // "workerlog.0", in the plan's log_dir
   std::string log_alias;                   // another name of the same file: "default.abcdef.trainer.0.log"
+  std::optional<OutputPlan> output;        // where its output goes instead of the log
   std::vector<Endpoint> ports;             // held for it until it starts
   std::vector<Endpoint> own_ports;         // held as long as the job, and handed over
   std::vector<std::string> device_places;  // PCI addresses of its devices, where they are known

@@ -35,6 +35,9 @@ RestartDecision RestartPolicy::on_failure(const FailureRecord& failure, RestartS
   const std::string name(to_string(failure.kind));
   if (budget >= 0 && used_[kind] >= budget)
     return GiveUp{"all " + std::to_string(budget) + " restarts after " + name + " are used up"};
+  if (rules_.total >= 0 && used_in_all_ >= rules_.total)
+    return GiveUp{"all " + std::to_string(rules_.total) + " restarts are used up"};
+  ++used_in_all_;
   ++used_[kind];
   return Restart{next_backoff(), name + ", restart " + std::to_string(used_[kind]) +
                                      (budget >= 0 ? " of " + std::to_string(budget) : "")};

@@ -36,6 +36,7 @@ constexpr std::size_t kFailureKinds = 5;
 struct RestartRules {
   /// Restarts by kind of failure; -1: as many as needed. All zero: the job does not restart.
   std::array<int, kFailureKinds> budgets{};
+  int total = -1;  // in the life of the job, whatever fails, as torchrun counts; -1: only the budgets count
   std::chrono::milliseconds backoff{1'000}, longest_backoff{60'000};
   std::chrono::milliseconds healthy_after{600'000};
   int same_failures = 0;  // in a row; 0: they never end the job
@@ -81,6 +82,7 @@ class RestartPolicy {
 
   RestartRules rules_;
   std::array<int, kFailureKinds> used_{};
+  int used_in_all_ = 0;
   int in_a_row_ = 0;  // restarts since the last healthy run: decides the backoff
   int same_count_ = 0;
   std::string last_who_, last_signature_;

@@ -24,6 +24,11 @@ Environ attempt_overlay(const Plan& plan, const ProcessSpec& process, const std:
   overlay.set("FLEETRUN_ATTEMPT", std::to_string(attempt.number));
   if (plan.mode == Mode::collective)
     overlay.set("TORCHELASTIC_RESTART_COUNT", std::to_string(attempt.number));
+  if (process.output)
+    overlay.set("TORCHELASTIC_ERROR_FILE",
+                process.output->directory.empty()
+                    ? std::string()
+                    : process.output->place(attempt.number, process.identity.local_rank) + "/error.json");
   // A server that is started again alone goes on with what it has kept,
   // but not with what an earlier group has.
   if (plan.mode == Mode::ps)

@@ -14,6 +14,7 @@
 #include "launcher/plan/large_environment.h"
 #include "launcher/plan/plan_ranks.h"
 #include "launcher/plan/plan_roles.h"
+#include "launcher/plan/plan_torchrun.h"
 #include "runtime/base/env_contract.h"
 
 namespace fleetrun::launcher {
@@ -163,6 +164,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
     add_descriptors(config, plan.roles[process.role], process);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }
+  if (config.torchrun) follow_torchrun(config, facts, plan);
   move_large_lists(plan, config.longest_list);
   return plan;
 }

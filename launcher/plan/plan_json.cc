@@ -29,6 +29,7 @@ Json to_json(const RestartRules& rules) {
           {"backoff_ms", rules.backoff.count()},
           {"longest_backoff_ms", rules.longest_backoff.count()},
           {"healthy_after_ms", rules.healthy_after.count()},
+          {"total", rules.total},
           {"same_failures", rules.same_failures}};
 }
 

@@ -1,6 +1,7 @@
 #include "launcher/run/supervisor.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -316,7 +317,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
       loop_.stop();
       return;
     }
-    for (std::size_t i = 0; view_ && i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
+    for (std::size_t i = 0; view_ && i < logs_.size(); ++i) view_->attach(i, logs_[i]);
   }
 
   void perform_one(const StartProcess& action) {
@@ -345,7 +346,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
       const std::size_t one[] = {action.index};
       LogFile& log = logs_[action.index];
       log = std::move(open_attempt_logs(plan_, action.attempt, one, warner()).front());
-      if (view_) view_->attach(action.index, log.path, log.start);
+      if (view_) view_->attach(action.index, log);
     }
     lives_[action.index] = {.attempt = action.attempt};
     for (const Endpoint& port : process.ports) leases_.release(port);
@@ -356,6 +357,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
     extras.environment =
         attempt_overlay(plan_, process, settings_.values, {action.attempt, state_.group_attempt()}).entries();
+    if (const LogFile& log = logs_[action.index]; log.out)
+      extras.passed = {{log.out.value(), STDOUT_FILENO}, {log.err.value(), STDERR_FILENO}};
     UniqueFd ready;
     for (const NamedDescriptor& descriptor : process.descriptors) {
       if (descriptor.variable == kReadyVariable) std::tie(ready_[action.index], ready) = ready_pipe();
@@ -512,11 +515,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   // Output
 
   void view() {
-    const auto& viewed = settings_.viewed;
-    const auto is_hidden = [](const ViewedProcess& process) { return process.showing == Showing::never; };
-    if (std::all_of(viewed.begin(), viewed.end(), is_hidden)) return;
-    view_ = view_logs(loop_, viewed, settings_.view);
-    for (std::size_t i = 0; i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
+    view_.emplace(loop_, settings_.views);
+    for (std::size_t i = 0; i < logs_.size(); ++i) view_->attach(i, logs_[i]);
   }
 
   LogWarning warner() {
@@ -581,7 +581,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   std::unique_ptr<Pod> pod_;
   std::map<std::size_t, std::unique_ptr<ReadinessProbe>> probes_;  // by role
   std::map<std::size_t, UniqueFd> ready_;  // by process: where it says that it is ready
-  std::unique_ptr<LogView> view_;
+  std::optional<JobView> view_;
   std::unique_ptr<LogThrough> through_;
   Explainer explainer_;
   int stop_as_ = 0;                // the user's signal for this stop, instead of the roles'

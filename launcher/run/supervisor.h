@@ -12,9 +12,9 @@
 #include "launcher/host/port_lease.h"
 #include "launcher/job/job_history.h"
 #include "launcher/job/job_state.h"
+#include "launcher/logs/job_view.h"
 #include "launcher/logs/log_files.h"
 #include "launcher/logs/log_through.h"
-#include "launcher/logs/log_view.h"
 #include "launcher/model/job_event.h"
 #include "launcher/model/plan.h"
 #include "launcher/model/signal_map.h"
@@ -42,8 +42,7 @@ struct RunSettings {
   InitSettings init;
   SignalMap signals = default_signal_map();
   bool hangup_ignored = false;
-  ViewSettings view;                  // how logs are shown,
-  std::vector<ViewedProcess> viewed;  // and whose, by index
+  std::vector<JobViewPart> views;  // what is shown of the logs
   std::optional<LogThroughSettings>
       log_through;                      // a writer between processes and logs; `on_lost` is filled in
   int input = 0;                        // what `stdin_of` gets as standard input

@@ -166,9 +166,8 @@ void Session::configure() {
   settings_.signals = signal_map_of(config_.signal_map);
   settings_.hangup_ignored = is_ignored(SIGHUP);
   settings_.stdin_of = input_process(config_.standard_input, plan_);
-  settings_.viewed = viewed_processes(plan_, config_.show);
-  settings_.view.raw = is_raw(config_.show);
-  settings_.view.colour = use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_);
+  settings_.views =
+      views_of(plan_, config_, use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_));
   if (config_.log_through)
     settings_.log_through = {.program = find_log_program(init.program),
                              .limits = {config_.log_cap.value_or(0), config_.log_keep},
@@ -218,7 +217,7 @@ void Session::settle_terminal(Background background) {
     settings_.parts.push_back(tell_running(std::move(background.running)));
     settings_.hangup_ignored = true;
     settings_.stdin_of = std::nullopt;
-    for (ViewedProcess& process : settings_.viewed) process.showing = Showing::never;
+    settings_.views.clear();
   }
   settings_.input = usable_input(STDIN_FILENO);
   if (settings_.stdin_of && settings_.input >= 0 && ::isatty(STDIN_FILENO) == 1)

@@ -23,7 +23,7 @@ class PodListener {
 /// An open descriptor that a process gets beside its standard ones.
 struct PassedDescriptor {
   int fd = -1;
-  int number = -1;  // in the process: 3 and up
+  int number = -1;  // in the process: 3 and up, or 1 and 2 in place of the log
 };
 
 /// What one start of a process has beyond its specification. Descriptors are borrowed for the call.

@@ -151,6 +151,9 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"FLEETRUN_FAILPOINT", runtime, "for tests: delays at named places, as NAME=DURATION"},
 
     {"VIRTUAL_ENV", launcher, "the environment whose interpreter runs a .py"},
+    {"PYTHON_EXEC TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE TMPDIR", launcher,
+     "of `fleetrun torchrun`: the interpreter, what stands before lines of --tee, and where logs go without "
+     "--log-dir"},
     {"HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES GPU_DEVICE_ORDINAL XPU_VISIBLE_DEVICES "
      "XPULINK_VISIBLE_DEVICES", launcher,
      "like CUDA_VISIBLE_DEVICES, which comes first: which devices there are, and by what names"},
@@ -200,7 +203,8 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"PADDLE_COORDINATOR_ENDPOINTS", cleared, "of federated jobs", "", true},
     {"PADDLE_LOCAL_DEVICE_IDS PADDLE_WORLD_DEVICE_IDS PADDLE_TRAINING_ROLE", cleared,
      "of Paddle's own launchers", "", true},
-    {"TORCHELASTIC_ERROR_FILE", cleared, "of torchrun", "", true},
+    {"TORCHELASTIC_ERROR_FILE", cleared,
+     "of torchrun; `fleetrun torchrun` names a file for PyTorch's @record there, error.json", "", true},
   };
   return all;
 }

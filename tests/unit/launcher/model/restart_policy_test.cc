@@ -71,6 +71,18 @@ TEST_CASE("the same failure in a row ends it at the limit, unless there was prog
         "no: the same failure 3 times in a row, and no progress");
 }
 
+TEST_CASE("a total counts every kind of failure, and no healthy run sets it back") {
+  RestartRules rules = budget_of(2);
+  rules.total = 2;
+  RestartPolicy policy(rules, 1);
+  FailureRecord memory = crash("b", 600'000);
+  memory.kind = FailureKind::out_of_memory;
+  CHECK(words(policy.on_failure(crash("a"), RestartScope::group)) == "crash, restart 1 of 2");
+  CHECK(words(policy.on_failure(memory, RestartScope::group)) == "oom, restart 1 of 2");
+  CHECK(words(policy.on_failure(crash("c", 600'000), RestartScope::group)) ==
+        "no: all 2 restarts are used up");
+}
+
 TEST_CASE("the same failure uses the whole budget up without a limit, and where nobody says how far it is") {
   RestartRules limited = budget_of(9);
   limited.same_failures = 3;

@@ -1,0 +1,54 @@
+"""A pytest plug-in that puts `fleetrun torchrun` behind torch.distributed.run and torch.distributed.launch.
+
+With it PyTorch's own tests of its launcher run unmodified: `pytest -p torchrun_shim FILE`, with this folder
+in PYTHONPATH and fleetrun in PATH, or named by FLEETRUN. Exceptions are those that PyTorch's functions raise:
+ChildFailedError where a process failed, SystemExit for a wrong command line, ValueError for what is refused.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+import torch.distributed.launch
+import torch.distributed.run
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+
+USAGE = 2
+
+
+def fleetrun_torchrun(words):
+    """Runs the job, hands on what it prints, and raises as torch.distributed.run does."""
+    environment = {**os.environ, "PYTHON_EXEC": os.environ.get("PYTHON_EXEC", sys.executable)}
+    done = subprocess.run([os.environ.get("FLEETRUN", "fleetrun"), "torchrun", *words], env=environment,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    if done.returncode == USAGE:
+        raise SystemExit(USAGE)
+    if done.returncode != 0 and "ChildFailedError" in done.stderr:
+        failure = ProcessFailure(local_rank=0, pid=-1, exitcode=1, error_file="")
+        failure.timestamp = int(time.time())
+        raise ChildFailedError("fleetrun", {0: failure})
+    if done.returncode != 0:
+        raise ValueError(done.stderr)
+
+
+def run(args=None):
+    fleetrun_torchrun(sys.argv[1:] if args is None else args)
+
+
+def launch(args=None):
+    """Without --use-env the script gets its local rank as its first argument."""
+    words = list(sys.argv[1:] if args is None else args)
+    parser = torch.distributed.run.get_args_parser()
+    parser.add_argument("--use-env", "--use_env", action="store_true")
+    parsed = parser.parse_args(words)
+    script = len(words) - len(parsed.training_script_args)
+    if not parsed.use_env:
+        words.insert(script, "--local-rank=${local_rank}")
+    fleetrun_torchrun(words)
+
+
+torch.distributed.run.main = run
+torch.distributed.launch.main = launch
