@@ -15,6 +15,8 @@ import torch.distributed.run
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 USAGE = 2
+# As launch.py of that version hands it on.
+LOCAL_RANK = "--local_rank" if torch.__version__.startswith("1.") else "--local-rank"
 
 
 def fleetrun_torchrun(words):
@@ -46,7 +48,7 @@ def launch(args=None):
     parsed = parser.parse_args(words)
     script = len(words) - len(parsed.training_script_args)
     if not parsed.use_env:
-        words.insert(script, "--local-rank=${local_rank}")
+        words.insert(script, LOCAL_RANK + "=${local_rank}")
     fleetrun_torchrun(words)
 
 
