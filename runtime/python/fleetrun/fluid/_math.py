@@ -182,7 +182,9 @@ def accuracy(
     correct: Variable | None = None,
     total: Variable | None = None,
 ) -> Variable:
-    """paddle.static.accuracy. Shape: [1]."""
+    """paddle.static.accuracy, and as in Paddle 1.x topk() beside it, which scripts fetch by name. Shape:
+    [1]."""
+    topk(input, k)
     return with_an_axis(metrics.accuracy(input, label, k, correct, total))
 
 
@@ -334,7 +336,10 @@ def one_hot_of_all(input: Variable, depth: int, allow_out_of_range: bool = False
 
 def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[Variable, Variable]:
     """(values, places) of the k largest along the last axis."""
-    return tensor.topk(input, k)
+    inputs, number = ([input, k], {}) if isinstance(k, Variable) else ([input], {"k": int(k)})
+    names = framework.temporaries(framework.unique_name("top_k"), 2)
+    values, places = framework.append("top_k", "top_k", inputs, number, names)
+    return values, places
 
 
 def argsort(

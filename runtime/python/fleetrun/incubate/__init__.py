@@ -2,4 +2,7 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, _lazy.names("static.averages", "LookAhead ModelAverage"))
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {"optimizer": "incubate.optimizer", **_lazy.names("static.averages", "LookAhead ModelAverage")},
+)

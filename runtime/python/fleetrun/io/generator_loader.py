@@ -284,12 +284,20 @@ def _arrays(batch):
     ]
 
 
+def _sequence(array, inner):
+    """The rows of one example, each of the shape `inner`; one of unknown sizes is what the rows have."""
+    has_rows = array.ndim == len(inner) + 1 and all(
+        wanted in (-1, size) for wanted, size in zip(inner, array.shape[1:])
+    )
+    return array if has_rows else array.reshape(-1, *inner)
+
+
 def _column(variable, values):
     """The array of one variable: its type, and its shape where the examples' is another way to write it; of a
     variable with lod_level=1 a LoDTensor, an example's values one sequence."""
     if variable.lod_level:
-        inner = [size for size in variable.shape[1:]]
-        sequences = [numpy.asarray(value, dtype=variable.dtype.name).reshape(-1, *inner) for value in values]
+        inner = list(variable.shape[1:])
+        sequences = [_sequence(numpy.asarray(value, dtype=variable.dtype.name), inner) for value in values]
         lengths = [len(sequence) for sequence in sequences]
         return LoDTensor(numpy.concatenate(sequences), numpy.cumsum([0, *lengths]).tolist())
     # Stacked before it is converted: numpy.array(list of arrays) takes several times as long.

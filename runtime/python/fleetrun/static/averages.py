@@ -175,51 +175,46 @@ class _WindowAverage(_Averages):
                 "the least is not above the most",
             )
         self._rate, self._least, self._most = average_window_rate, min_average_window, max_average_window
-        kinds = ("num_updates", "num_accumulates", "old_num_accumulates")
-        self._counts = [
-            create_global_var([1], 0, "int64", True, name=unique_name("model_average_" + kind)).name
-            for kind in kinds
-        ]
-        self._sums = [
-            [
-                create_global_var(
-                    one.shape, 0.0, "float32", True, name=unique_name(f"{one.name}_sum_{k}")
-                ).name
-                for k in (1, 2, 3)
-            ]
-            for one in self._parameters
-        ]
+        self._kept = [self._variables(parameter) for parameter in self._parameters]
         with appending_updates():
-            self._accumulate()
+            for parameter, names in zip(self._parameters, self._kept):
+                self._accumulate(parameter, names)
         self._make_programs(self._means)
 
-    def _accumulate(self):
-        main = self._program
-        updates, count, old = (main.var(name) for name in self._counts)
+    @staticmethod
+    def _variables(parameter):
+        """The names of its counts and sums, which are Paddle's."""
+        names = {}
+        for kind in ("num_updates", "num_accumulates", "old_num_accumulates", "sum_1", "sum_2", "sum_3"):
+            shape, dtype = (parameter.shape, "float32") if "sum" in kind else ([1], "int64")
+            name = unique_name(f"{parameter.name}_{kind}")
+            names[kind] = create_global_var(shape, 0, dtype, True, name=name).name
+        return names
+
+    def _accumulate(self, parameter, names):
+        kept = {kind: self._program.var(name) for kind, name in names.items()}
+        updates, old, third = kept["num_updates"], kept["old_num_accumulates"], kept["sum_3"]
         tensor.assign(updates + 1, updates)
         full = tensor.equal(updates % self._SUMS, tensor.zeros_like(updates))
-        new_count = count + 1
+        count = kept["num_accumulates"] + 1
         share = tensor.cast(tensor.cast(updates, "float32") * float(self._rate), "int64")
         window = tensor.minimum(share, tensor.full([1], self._most, "int64"))
-        too_long = tensor.logical_and(new_count >= self._least, tensor.greater_equal(new_count, window))
-        for parameter, names in zip(self._parameters, self._sums):
-            first, second, third = (main.var(name) for name in names)
-            zero, sum_1 = tensor.zeros_like(first), first + parameter
-            kept_2 = _choose(full, second + sum_1, second)
-            kept_1 = _choose(full, zero, sum_1)
-            tensor.assign(_choose(too_long, kept_1 + kept_2, third), third)
-            tensor.assign(_choose(too_long, zero, kept_2), second)
-            tensor.assign(_choose(too_long, zero, kept_1), first)
-        tensor.assign(tensor.where(too_long, new_count, old), old)
-        tensor.assign(tensor.where(too_long, tensor.zeros_like(new_count), new_count), count)
+        too_long = tensor.logical_and(count >= self._least, tensor.greater_equal(count, window))
+        zero, sum_1 = tensor.zeros_like(third), kept["sum_1"] + parameter
+        new_1, new_2 = _choose(full, zero, sum_1), _choose(full, kept["sum_2"] + sum_1, kept["sum_2"])
+        tensor.assign(_choose(too_long, new_1 + new_2, third), third)
+        tensor.assign(_choose(too_long, zero, new_2), kept["sum_2"])
+        tensor.assign(_choose(too_long, zero, new_1), kept["sum_1"])
+        tensor.assign(_choose(too_long, count, old), old)
+        tensor.assign(_choose(too_long, tensor.zeros_like(count), count), kept["num_accumulates"])
 
     def _means(self, variable):
-        _, count, old = (variable(name) for name in self._counts)
-        steps = tensor.cast(count + old, "float32")
-        return [
-            _shaped(tensor.add_n([variable(name) for name in names]) / steps, self._program.var(names[0]))
-            for names in self._sums
-        ]
+        means = []
+        for names, parameter in zip(self._kept, self._parameters):
+            steps = variable(names["num_accumulates"]) + variable(names["old_num_accumulates"])
+            total = tensor.add_n([variable(names[kind]) for kind in ("sum_1", "sum_2", "sum_3")])
+            means.append(_shaped(total / tensor.cast(steps, "float32"), parameter))
+        return means
 
 
 class ModelAverage(_WindowAverage):

@@ -1,0 +1,117 @@
+"""LayerHelper.append_op: operators of Paddle that layers and metrics of scripts append by their types, made by
+the functions of fluid.layers that compute them."""
+
+from __future__ import annotations
+
+from fleetrun import tensor
+from fleetrun._error import Error
+from fleetrun._types import Any, Callable, Mapping, Variable
+from fleetrun.fluid import layers
+
+__all__ = ["append_op"]
+
+_ELEMENTWISE = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv")
+_REDUCE = ("sum", "mean", "max", "min", "prod", "all", "any")
+_UNARY = (
+    "abs", "ceil", "cos", "exp", "floor", "log", "logical_not", "mean", "ones_like", "reciprocal", "relu",
+    "round", "rsqrt", "sigmoid", "sign", "sin", "softmax", "softplus", "softsign", "sqrt", "square", "tanh",
+    "zeros_like",
+)  # fmt: skip
+_COMPARE = (
+    "equal", "greater_equal", "greater_than", "less_equal", "less_than", "logical_and", "logical_or",
+    "not_equal",
+)  # fmt: skip
+
+Values = Mapping[str, Any]
+
+
+def _of_reduce(name: str) -> Callable[[Values, Values], Variable]:
+    function = getattr(layers, "reduce_" + name)
+    return lambda of, attrs: function(
+        of["X"], None if attrs.get("reduce_all") else attrs.get("dim"), attrs.get("keep_dim", False)
+    )
+
+
+def _of_binary(name: str) -> Callable[[Values, Values], Variable]:
+    function = getattr(layers, name)
+    return lambda of, attrs: function(of["X"], of["Y"], attrs.get("axis", -1))
+
+
+def _of_two(name: str) -> Callable[[Values, Values], Variable]:
+    function = getattr(layers, name)
+    return lambda of, attrs: function(of["X"], of["Y"])
+
+
+def _of_one(name: str) -> Callable[[Values, Values], Variable]:
+    function = getattr(layers, name)
+    return lambda of, attrs: function(of["X"])
+
+
+def _listed(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _filled(of, attrs):
+    return tensor.full(attrs.get("shape", [1]), attrs.get("value", 0.0), attrs.get("dtype", "float32"))
+
+
+def _table() -> dict[str, Callable[[Values, Values], Any]]:
+    return {
+        **{"elementwise_" + name: _of_binary("elementwise_" + name) for name in _ELEMENTWISE},
+        **{"reduce_" + name: _of_reduce(name) for name in _REDUCE},
+        **{name: _of_one(name) for name in _UNARY},
+        **{name: _of_two(name) for name in _COMPARE},
+        "assign": lambda of, attrs: tensor.assign(of["X"]),
+        "cast": lambda of, attrs: tensor.cast(of["X"], attrs["out_dtype"]),
+        "clip": lambda of, attrs: tensor.clip(of["X"], attrs["min"], attrs["max"]),
+        "concat": lambda of, attrs: tensor.concat(_listed(of["X"]), attrs.get("axis", 0)),
+        "fill_constant": _filled,
+        "increment": lambda of, attrs: of["X"] + attrs.get("step", 1.0),
+        "matmul": lambda of, attrs: layers.matmul(
+            of["X"],
+            of["Y"],
+            attrs.get("transpose_X", False),
+            attrs.get("transpose_Y", False),
+            attrs.get("alpha", 1.0),
+        ),
+        "matmul_v2": lambda of, attrs: tensor.matmul(
+            of["X"], of["Y"], attrs.get("trans_x", False), attrs.get("trans_y", False)
+        ),
+        "mul": lambda of, attrs: layers.mul(
+            of["X"], of["Y"], attrs.get("x_num_col_dims", 1), attrs.get("y_num_col_dims", 1)
+        ),
+        "scale": lambda of, attrs: tensor.scale(
+            of["X"],
+            attrs.get("scale", 1.0),
+            attrs.get("bias", 0.0),
+            attrs.get("bias_after_scale", True),
+        ),
+        "stack": lambda of, attrs: tensor.stack(_listed(of["X"]), attrs.get("axis", 0)),
+        "sum": lambda of, attrs: tensor.add_n(_listed(of["X"])),
+    }
+
+
+def append_op(
+    type: str, inputs: Values | None = None, outputs: Values | None = None, attrs: Values | None = None
+) -> None:
+    """Computes an operator of Paddle into its output. inputs, outputs: variables, or lists of them, by slot.
+    Throws: Error(config) naming an operator that is not one of those above, or another number of outputs."""
+    table = _table()
+    if type not in table:
+        raise Error(
+            "config",
+            f"append_op(type={type!r}): there is no such operator here to append by its type",
+            "use the function of paddle that computes it; by type there are " + ", ".join(sorted(table)),
+        )
+    given: dict[str, Any] = {}
+    for slot, value in (inputs or {}).items():
+        single = isinstance(value, (list, tuple)) and len(value) == 1
+        given[slot] = value[0] if single else value
+    targets = [one for value in (outputs or {}).values() for one in _listed(value)]
+    if len(targets) != 1:
+        raise Error(
+            "config",
+            f"append_op(type={type!r}) of {len(targets)} outputs, and the operator has one",
+            "give it outputs={'Out': variable}",
+        )
+    tensor.assign(table[type](given, attrs or {}), targets[0])

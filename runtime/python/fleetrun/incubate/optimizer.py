@@ -1,0 +1,5 @@
+"""paddle.incubate.optimizer: averages of parameters (static/averages.py)."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, _lazy.names("static.averages", "LookAhead ModelAverage"))
