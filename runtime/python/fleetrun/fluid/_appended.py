@@ -1,5 +1,5 @@
-"""LayerHelper.append_op: operators of Paddle that layers and metrics of scripts append by their types, made by
-the functions of fluid.layers that compute them."""
+"""LayerHelper.append_op: operators of Paddle that layers and metrics of scripts append by their types, made
+by the functions of fluid.layers that compute them."""
 
 from __future__ import annotations
 
