@@ -15,6 +15,7 @@
 
 #include "runtime/base/content_digest.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::dataset {
@@ -38,7 +39,7 @@ class SharedQueue : public FileQueue {
  public:
   SharedQueue(std::vector<std::string> files, const std::string& claims)
       : files_(std::move(files)), claims_(claims) {
-    fd_.reset(::open(claims.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    fd_.reset(open_own(claims, O_RDWR | O_CREAT, Readers::by_directory));
     if (!fd_) fail("opened", errno);
     check_head();
   }

@@ -15,6 +15,7 @@
 
 #include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -117,7 +118,7 @@ ColumnarWriter::~ColumnarWriter() {
 /// Opens the partial file and locks it; again where its last writer has renamed or removed it meanwhile.
 void ColumnarWriter::open() {
   for (;;) {
-    UniqueFd file(::open(partial_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    UniqueFd file(open_own(partial_, O_WRONLY | O_CREAT, Readers::by_directory));
     if (!file) fail(partial_, "made", errno);
     if (::flock(file.value(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) fail(partial_, "locked", errno);

@@ -25,6 +25,7 @@
 #include "launcher/remote/own_host.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/secure/crypto.h"
 
@@ -50,7 +51,7 @@ class Marker {
   explicit Marker(const std::string& directory) {
     const std::string name = ".fleetrun-doctor-" + hex(random_bytes(8));
     const std::string path = directory + "/" + name;
-    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
     if (!file) return;
     path_ = path;
     name_ = name;

@@ -12,6 +12,7 @@
 
 #include "launcher/logs/log_files.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/base/version.h"
 
@@ -114,8 +115,7 @@ void write_whole(int fd, std::string_view text) {
 void write_in(int directory, const std::string& text) {
   const std::string temporary = std::string(".") + kName + "." + std::to_string(::getpid());
   ::unlinkat(directory, temporary.c_str(), 0);
-  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  const UniqueFd file(::openat(directory, temporary.c_str(), flags, 0600));
+  const UniqueFd file(open_own_at(directory, temporary, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
   if (!file) fail("open");
   try {
     write_whole(file.value(), text);

@@ -10,6 +10,7 @@
 
 #include "launcher/host/find_program.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -57,8 +58,9 @@ void make_python_directory(const PythonDirectory& directory, const std::string& 
       check_errno(::symlink(interpreter.c_str(), file.c_str()), "symlink", "making " + file);
       continue;
     }
-    const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700));
+    const UniqueFd fd(open_own(file, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
     check_errno(fd.value(), "open", "making " + file);
+    check_errno(::fchmod(fd.value(), 0700), "fchmod", "making " + file);
     const bool whole =
         ::write(fd.value(), script.data(), script.size()) == static_cast<ssize_t>(script.size());
     check_errno(whole ? 0 : -1, "write", "making " + file);

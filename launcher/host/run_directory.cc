@@ -18,6 +18,7 @@
 
 #include "launcher/host/resource_usage.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -232,8 +233,7 @@ RunEntry& RunEntry::operator=(RunEntry&& other) noexcept {
 void RunEntry::write() const {
   const std::string text = to_json(entry_);
   const std::string next = "." + entry_.name + ".next", name = entry_.name + kSuffix;
-  const UniqueFd file(::openat(directory_.value(), next.c_str(),
-                               O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd file(open_own_at(directory_.value(), next, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
   if (!file || ::write(file.value(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       ::renameat(directory_.value(), next.c_str(), directory_.value(), name.c_str()) != 0) {
     const int error = errno;

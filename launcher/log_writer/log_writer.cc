@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "runtime/base/own_file.h"
+
 namespace fleetrun::launcher {
 namespace {
 
@@ -94,8 +96,8 @@ bool LogWriter::open_file() {
   if (!directory_ || ::fstat(directory_.value(), &info) != 0 || info.st_nlink == 0) {
     if (!open_directory()) return false;
   }
-  const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-  file_.reset(::openat(directory_.value(), place_.name.c_str(), flags, 0600));
+  const int flags = O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK;
+  file_.reset(open_own_at(directory_.value(), place_.name, flags, Readers::owner));
   if (!file_ || ::fstat(file_.value(), &info) != 0) return false;
   if (!S_ISREG(info.st_mode)) {
     file_.reset();

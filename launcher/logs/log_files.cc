@@ -14,6 +14,7 @@
 
 #include "launcher/logs/output_files.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -99,8 +100,8 @@ class Names {
     log.attempt = attempt_;
     log.path = plan_.log_dir + "/" + below_ + "/" + name;
     log.shown = plan_.log_dir_shown + "/" + below_ + "/" + name;
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-    log.fd.reset(::openat(directory_.value(), name.c_str(), flags, 0600));
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND;
+    log.fd.reset(open_own_at(directory_.value(), name, flags, Readers::owner));
     if (!log.fd && errno == EEXIST) go_on(log, name);
     if (!log.fd) refuse("log " + log.shown + " cannot be made", errno);
     const bool plain = publish(name, name);

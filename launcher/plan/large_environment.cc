@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -69,7 +70,7 @@ void move_large_lists(Plan& plan, std::size_t limit) {
 void write_backup(const Plan& plan) {
   if (!plan.backup) return;
   const std::string& path = plan.backup->path;
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
   check_errno(file.value(), "open", "writing " + path);
   const std::string& text = plan.backup->text;
   for (std::size_t done = 0; done < text.size();) {

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher::remote {
@@ -101,9 +102,8 @@ void LogReceiver::take(const File& file) {
          slash = file.path.find('/', slash + 1))
       ::mkdir((directory_ + "/" + file.path.substr(0, slash)).c_str(), 0700);
     path_ = directory_ + "/" + file.path;
-    file_.reset(check_errno(
-        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600),
-        "open", "bringing " + path_));
+    const int opened = open_own(path_, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, Readers::owner);
+    file_.reset(check_errno(opened, "open", "bringing " + path_));
     ++files_;
   }
   for (std::size_t written = 0; file_ && written < file.bytes.size();) {

@@ -9,6 +9,7 @@
 
 #include "launcher/run/hang_watch.h"
 #include "launcher/run/injector.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -41,7 +42,7 @@ std::int64_t size_of(const LogFile& log) {
 
 /// True when all of `text` is in the new file at `path`.
 bool write_file(const std::string& path, const std::string& text) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
   std::size_t sent = 0;
   while (file && sent < text.size()) {
     const ssize_t count = ::write(file.value(), text.data() + sent, text.size() - sent);

@@ -18,6 +18,7 @@
 #include "launcher/logs/log_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -123,8 +124,8 @@ class Teller final : public JobPart {
 
 std::optional<Foreground> go_to_background(const Plan& plan, Background& background) {
   const UniqueFd directory = open_pod_directory(plan);
-  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
-  const UniqueFd log(::openat(directory.value(), "launch.log", flags, 0600));
+  const UniqueFd log(
+      open_own_at(directory.value(), "launch.log", O_WRONLY | O_CREAT | O_APPEND, Readers::owner));
   background.launch_log = plan.log_dir + "/" + plan.pod_name + "/launch.log";
   check_errno(log.value(), "open", "writing " + background.launch_log);
   int ends[2];

@@ -11,6 +11,7 @@
 
 #include "launcher/logs/log_files.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::launcher {
 
@@ -37,8 +38,8 @@ void EventLog::flush() noexcept {
 void EventLog::write_out() {
   if (!file_) {
     const UniqueFd directory = open_pod_directory(plan_);
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
-    file_.reset(::openat(directory.value(), "events.jsonl", flags, 0600));
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK;
+    file_.reset(open_own_at(directory.value(), "events.jsonl", flags, Readers::owner));
     check_errno(file_.value(), "open", "writing events.jsonl");
   }
   std::string text = broken_line_ ? "\n" : "";

@@ -14,6 +14,7 @@
 #include "ps/base/directory_sync.h"
 #include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -78,7 +79,7 @@ OpenFile open_for_reading(const std::string& path) {
 }
 
 UniqueFd make_file(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_EXCL, Readers::by_directory));
   if (!file && errno == EEXIST) {
     throw Error(ErrorKind::host, path + ": it is there already",
                 "another process saves to the same directory: give each its own");
@@ -217,7 +218,7 @@ void BlockReader::expect_end(std::uint64_t digest) {
 }
 
 void write_file_atomically(const std::string& path, const std::string& temporary, const std::string& text) {
-  UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+  UniqueFd file(open_own(temporary, O_WRONLY | O_CREAT | O_TRUNC, Readers::by_directory));
   check_errno(file.value(), "open", temporary);
   try {
     write_all(file.value(), text.data(), text.size(), temporary);

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -55,7 +56,7 @@ void write_all(int file, const std::string& text, const std::string& path) {
 UniqueFd mark(const std::string& directory, const std::string& owner) {
   const std::string path = directory + "/owner";
   const std::string unnamed = path + ".new";
-  UniqueFd file(::open(unnamed.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  UniqueFd file(open_own(unnamed, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
   if (!file) fail("make", unnamed, last_error());
   write_all(file.value(), first_lines() + owner + "\nprocess " + std::to_string(::getpid()) + "\n", unnamed);
   if (::flock(file.value(), LOCK_EX | LOCK_NB) != 0) fail("lock", unnamed, last_error());

@@ -20,6 +20,7 @@
 #include "ps/saving/manifest.h"
 #include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -80,14 +81,9 @@ std::string directory_of_server(const std::string& directory, std::uint32_t rank
 }
 
 UniqueFd lock_directory(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) {
-    throw Error(ErrorKind::host, "cannot make the directory " + directory + ": " + error.message(),
-                "keep checkpoints where the servers may write");
-  }
+  make_own_directory(directory);
   const std::string path = directory + "/lock";
-  UniqueFd file(check_errno(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644), "open", path));
+  UniqueFd file(check_errno(open_own(path, O_RDWR | O_CREAT, Readers::owner), "open", path));
   if (::flock(file.value(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) check_errno(-1, "flock", path);
     throw Error(ErrorKind::config, directory + " is in use by another server",

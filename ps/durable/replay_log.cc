@@ -12,6 +12,7 @@
 
 #include "ps/durable/log_format.h"
 #include "ps/durable/write_log.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -92,7 +93,7 @@ class Segment {
         fail(at,
              what + ", and it was safe when the record at byte " + std::to_string(after) + " was written");
     }
-    const UniqueFd file(check_errno(::open(path_.c_str(), O_WRONLY | O_CLOEXEC), "open", path_));
+    const UniqueFd file(check_errno(open_own(path_, O_WRONLY, Readers::owner), "open", path_));
     check_errno(::ftruncate(file.value(), static_cast<off_t>(at)), "truncate", path_);
     if (at == 0) {
       const SegmentHead head{.segment = number_};

@@ -16,6 +16,7 @@
 
 #include "ps/base/directory_sync.h"
 #include "ps/durable/log_format.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -50,8 +51,8 @@ WriteLog::~WriteLog() {
 
 void WriteLog::begin_segment(std::uint64_t segment) {
   path_ = log_path(directory_, segment);
-  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC;
-  file_ = std::make_shared<UniqueFd>(check_errno(::open(path_.c_str(), flags, 0644), "open", path_));
+  const int file = open_own(path_, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, Readers::owner);
+  file_ = std::make_shared<UniqueFd>(check_errno(file, "open", path_));
   segment_ = segment;
   size_ = 0;
   durable_ = 0;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/base/own_file.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::ps {
@@ -17,8 +18,7 @@ constexpr const char* kUnfinished = ".new";
 /// Why it could not be written; empty: it was.
 std::string replace_file(const std::string& path, const std::string& text) {
   const std::string unfinished = path + kUnfinished;
-  const UniqueFd file(
-      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd file(open_own(unfinished, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
   if (!file) return std::strerror(errno);
   const ssize_t written = ::write(file.value(), text.data(), text.size());
   if (written < 0) return std::strerror(errno);

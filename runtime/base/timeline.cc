@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun {
 
@@ -37,7 +38,7 @@ std::shared_ptr<Timeline> Timeline::create(const std::string& folder, const std:
   std::filesystem::create_directories(folder, ignored);
   for (int number = 1;; ++number) {
     std::string path = folder + "/" + stem + "-" + std::to_string(number) + ".json";
-    UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_EXCL, Readers::by_directory));
     if (file) return std::shared_ptr<Timeline>(new Timeline(std::move(file), std::move(path), process));
     if (errno != EEXIST) throw not_written(path, errno);
   }

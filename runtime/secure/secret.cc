@@ -15,6 +15,7 @@
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -120,8 +121,7 @@ std::string read_small_file(int fd, const std::string& path) {
 UniqueFd write_new_file(int directory, const std::string& name, std::string_view text,
                         const std::string& doing) {
   const auto checked = [&](int result, const char* call) { return check_errno(result, call, doing); };
-  UniqueFd fd(checked(
-      ::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), "open"));
+  UniqueFd fd(checked(open_own_at(directory, name, O_WRONLY | O_CREAT | O_EXCL, Readers::owner), "open"));
   checked(::fchmod(fd.value(), 0600), "fchmod");  // whatever the umask
   for (std::string_view rest = text; !rest.empty();) {
     const ssize_t count = ::write(fd.value(), rest.data(), rest.size());

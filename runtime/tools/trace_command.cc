@@ -1,12 +1,15 @@
 #include "runtime/tools/trace_command.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 
 #include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/tools/curve_plot.h"
 #include "runtime/tools/event_series.h"
@@ -58,10 +61,8 @@ int run_plot(const std::vector<std::string>& arguments) {
   }
   if (paths.empty()) words.refuse("plot: no file of events, folder of them or log is named");
   const std::string png = plot(read_curves(paths), static_cast<std::size_t>(width)).png();
-  std::ofstream file(out, std::ios::binary);
-  file << png;
-  file.close();
-  if (file.fail())
+  const UniqueFd file(open_own(out, O_WRONLY | O_CREAT | O_TRUNC, Readers::by_directory));
+  if (!file || ::write(file.value(), png.data(), png.size()) != static_cast<ssize_t>(png.size()))
     throw Error(ErrorKind::host, "the picture could not be written to " + printable(out),
                 "name a file in a folder that is there, with space left");
   print(out + " has the curves\n");

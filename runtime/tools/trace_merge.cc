@@ -1,5 +1,7 @@
 #include "runtime/tools/trace_merge.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::trace {
@@ -249,8 +252,9 @@ Summary merge(const std::vector<std::string>& files, const std::string& out) {
     return std::tuple(place_of(a.process), a.start_us) < std::tuple(place_of(b.process), b.start_us);
   });
   const std::string unfinished = out + ".unfinished";
-  std::ofstream file(unfinished);
-  if (!file) throw not_written(out);
+  const UniqueFd opened(open_own(unfinished, O_WRONLY | O_CREAT | O_TRUNC, Readers::by_directory));
+  std::ofstream file("/proc/self/fd/" + std::to_string(opened.value()));
+  if (!opened || !file) throw not_written(out);
   Summary summary = Merger(std::move(sources), file).run();
   file.close();
   std::error_code error;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::runtime {
 
@@ -56,7 +57,7 @@ EventFile::EventFile(const std::string& folder, std::int64_t rank)
     : path_(folder + "/trainer-" + std::to_string(rank) + ".jsonl") {
   std::error_code ignored;  // opening says more
   std::filesystem::create_directories(folder, ignored);
-  file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  file_.reset(open_own(path_, O_WRONLY | O_CREAT | O_APPEND, Readers::by_directory));
   if (!file_) throw not_written(path_);
 }
 

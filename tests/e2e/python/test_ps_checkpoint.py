@@ -217,3 +217,63 @@ def test_flags_that_mean_nothing_are_refused(tmp_path, flag, says):
                           timeout=LIMIT)
     assert done.returncode == 125
     assert says in done.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("plant", ["log-0000000000000001", "log-0000000000000002", "lock", "directory"])
+def test_links_that_somebody_planted_lead_nowhere(tmp_path, plant):
+    """Where others may write, a name that a server is about to make may be theirs already."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "precious").write_text("kept")
+    server = tmp_path / "kept" / "server-00000"
+    if plant == "directory":
+        server.parent.mkdir()
+        server.symlink_to(victim)
+    else:
+        server.mkdir(parents=True)
+        server.chmod(0o777)
+        (server / plant).symlink_to(victim / "precious")
+    (tmp_path / "train.py").write_text(TRAIN.replace("range(40)", "range(4)"))
+    command = [find_fleetrun(), "--server_num=1", "--trainer_num=1", f"--python={sys.executable}",
+               "--ps_checkpoint=kept", "train.py", "async"]
+    job = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL,
+                         capture_output=True, text=True, timeout=LIMIT)
+    assert (victim / "precious").read_text() == "kept" and os.listdir(victim) == ["precious"]
+    assert job.returncode == 0 or "symbolic link" in job.stderr, job.stderr
+
+
+def server_log(directory):
+    return "".join(log.read_text(errors="replace") for log in directory.glob("**/serverlog.0"))
+
+
+def test_a_link_that_is_planted_while_the_job_runs_leads_nowhere(tmp_path):
+    """The names of logs to come can be foretold."""
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    (tmp_path / "train.py").write_text(TRAIN)
+    command = [find_fleetrun(), "--server_num=1", "--trainer_num=1", f"--python={sys.executable}",
+               "--ps_checkpoint=kept", "--ps_checkpoint_interval=1", "train.py", "async"]
+    job = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until((tmp_path / "at-10").exists, "step 10", LIMIT)
+        server = tmp_path / "kept" / "server-00000"
+        for number in range(1, 40):
+            with contextlib.suppress(FileExistsError):
+                (server / f"log-{number:016x}").symlink_to(victim)
+        (tmp_path / "go-10").touch()
+        wait_until(lambda: victim.read_bytes() != b"kept" or job.poll() is not None
+                   or "symbolic links" in server_log(tmp_path), "a log to come", LIMIT)
+        (tmp_path / "go-25").touch()
+        job.wait(LIMIT)
+    finally:
+        job.kill()
+        job.wait()
+    assert victim.read_bytes() == b"kept"
+
+
+def test_checkpoints_are_the_users_alone(tmp_path):
+    train(tmp_path, False, 1, "async", "--ps_checkpoint=kept")
+    server = tmp_path / "kept" / "server-00000"
+    assert server.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in server.iterdir()} == {0o600}

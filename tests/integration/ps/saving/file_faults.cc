@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 
@@ -66,6 +67,14 @@ int open_watched(const char* path, int flags, mode_t mode) {
   return fd;
 }
 
+/// What `name` below an opened directory is.
+std::string path_below(int directory, const char* name) {
+  if (directory == AT_FDCWD || name[0] == '/') return name;
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(directory), ignored).string() + "/" +
+         name;
+}
+
 }  // namespace
 
 void watch_files(const std::string& directory, FileFault fault, std::uint64_t at) {
@@ -100,13 +109,22 @@ using namespace fleetrun::tests;
 
 extern "C" {
 
-// With 64-bit offsets, which the build asks for, the C library's name of this one is open64.
+// With 64-bit offsets, which the build asks for, the C library's names of these are open64 and openat64.
 int open(const char* path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
   return open_watched(path, flags, mode);
+}
+
+int openat(int directory, const char* name, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  if (!watch().on) return static_cast<int>(::syscall(SYS_openat, directory, name, flags, mode));
+  return open_watched(path_below(directory, name).c_str(), flags, mode);
 }
 
 ssize_t write(int fd, const void* bytes, std::size_t size) {
