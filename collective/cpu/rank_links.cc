@@ -26,6 +26,9 @@ namespace {
 using Clock = RankLinks::Clock;
 
 constexpr std::size_t kMaxMessage = std::size_t{1} << 40;
+/// A message that nobody has asked for yet takes memory as its bytes come, in steps of at least this many.
+constexpr std::size_t kStep = std::size_t{64} << 10;
+constexpr std::uint32_t kOfPayload = 0, kOfHeader = 1;  // what a code is for
 
 struct Header {
   std::uint64_t slot = 0, bytes = 0;
@@ -36,12 +39,14 @@ std::string_view key_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
+/// On the wire: header, its code, payload, the code of header and payload; codes only between hosts. The
+/// header is proven before it is believed.
 struct Send {
   Header header;
   const std::byte* data;
-  Code code;
+  Code header_code, code;
   Completions* completions;
-  std::size_t sent = 0;  // of header, payload and code together
+  std::size_t sent = 0;  // of all of it
 };
 
 struct Receive {
@@ -68,7 +73,7 @@ struct Link {
 
   // The message that is being received.
   Header header;
-  Code code;
+  Code header_code, code;
   std::size_t at = 0;  // bytes of it that have come
   std::optional<Receive> into;
   std::optional<Early> aside;
@@ -76,7 +81,17 @@ struct Link {
 
 Code code_of(const MessageCoder& coder, std::uint64_t number, const Header& header, const std::byte* data) {
   const std::array parts{std::as_bytes(std::span(&header, 1)), std::span(data, header.bytes)};
-  return coder.of(0, number, parts);
+  return coder.of(kOfPayload, number, parts);
+}
+
+Code code_of_header(const MessageCoder& coder, std::uint64_t number, const Header& header) {
+  const std::array parts{std::as_bytes(std::span(&header, 1))};
+  return coder.of(kOfHeader, number, parts);
+}
+
+bool is_same(const Code& a, const Code& b) {
+  return equal_in_constant_time({reinterpret_cast<const char*>(a.data()), a.size()},
+                                {reinterpret_cast<const char*>(b.data()), b.size()});
 }
 
 }  // namespace
@@ -91,12 +106,14 @@ struct RankLinks::State {
   std::optional<Error> aborted;
 
   Link& link(int rank) { return links.at(static_cast<std::size_t>(rank)); }
+  std::size_t head_bytes() const noexcept { return sizeof(Header) + code_bytes; }
   std::string name(int rank) const { return "group " + place.group + ": rank " + std::to_string(rank); }
   void throw_if_aborted();
   [[noreturn]] void lose(int rank, const std::string& why);
   void flush(int rank);
   void drain(int rank);
   ssize_t receive_some(Link& link);
+  [[noreturn]] void refuse_changed(int rank) const;
   void begin(int rank);
   void complete(int rank);
 };
@@ -142,8 +159,8 @@ void RankLinks::State::flush(int rank) {
   while (!link.sends.empty()) {
     Send& send = link.sends.front();
     const std::size_t payload = send.header.bytes;
-    const std::size_t total = sizeof(Header) + payload + code_bytes;
-    std::array<iovec, 3> parts;
+    const std::size_t total = head_bytes() + payload + code_bytes;
+    std::array<iovec, 4> parts;
     std::size_t count = 0, skip = send.sent;
     const auto add = [&](const void* data, std::size_t size) {
       if (skip >= size) {
@@ -154,6 +171,7 @@ void RankLinks::State::flush(int rank) {
       }
     };
     add(&send.header, sizeof(Header));
+    add(send.header_code.data(), code_bytes);
     add(send.data, payload);
     add(send.code.data(), code_bytes);
     msghdr message{};
@@ -170,18 +188,30 @@ void RankLinks::State::flush(int rank) {
   }
 }
 
-/// Into the header, the payload where it belongs, and the code.
+/// Room for more of a payload of `bytes`, of which `come` are there: twice as much, whatever it says.
+void make_room(std::vector<std::byte>& payload, std::size_t come, std::size_t bytes) {
+  if (come >= payload.size() && payload.size() < bytes)
+    payload.resize(std::min(bytes, std::max(2 * payload.size(), kStep)));
+}
+
+/// Into the header, the payload where it belongs, and the codes.
 ssize_t RankLinks::State::receive_some(Link& link) {
-  const std::size_t payload_end = sizeof(Header) + link.header.bytes;
   std::array<iovec, 2> parts;
   std::size_t count = 0;
-  if (link.at < sizeof(Header)) {
-    parts[count++] = {reinterpret_cast<std::byte*>(&link.header) + link.at, sizeof(Header) - link.at};
+  if (link.at < head_bytes()) {
+    if (link.at < sizeof(Header))
+      parts[count++] = {reinterpret_cast<std::byte*>(&link.header) + link.at, sizeof(Header) - link.at};
+    const std::size_t of_code = std::max(link.at, sizeof(Header)) - sizeof(Header);
+    if (code_bytes > of_code) parts[count++] = {link.header_code.data() + of_code, code_bytes - of_code};
   } else {
+    const std::size_t come = link.at - head_bytes();  // of payload and code
+    if (link.aside) make_room(link.aside->payload, come, link.header.bytes);
+    const std::size_t room = link.aside ? link.aside->payload.size() : link.header.bytes;
     std::byte* data = link.into ? link.into->data : link.aside->payload.data();
-    if (link.at < payload_end) parts[count++] = {data + (link.at - sizeof(Header)), payload_end - link.at};
-    const std::size_t of_code = link.at < payload_end ? 0 : link.at - payload_end;
-    if (code_bytes > of_code) parts[count++] = {link.code.data() + of_code, code_bytes - of_code};
+    if (come < room) parts[count++] = {data + come, room - come};
+    const std::size_t of_code = come < room ? 0 : come - room;
+    if (room == link.header.bytes && code_bytes > of_code)
+      parts[count++] = {link.code.data() + of_code, code_bytes - of_code};
   }
   msghdr message{};
   message.msg_iov = parts.data();
@@ -189,15 +219,22 @@ ssize_t RankLinks::State::receive_some(Link& link) {
   return ::recvmsg(link.socket.value(), &message, MSG_DONTWAIT);
 }
 
+void RankLinks::State::refuse_changed(int rank) const {
+  throw Error(ErrorKind::data, name(rank) + ": a message did not arrive as it was sent",
+              "the network changes bytes, or somebody else sends them");
+}
+
 /// The header is there: where does the payload belong?
 void RankLinks::State::begin(int rank) {
   Link& link = this->link(rank);
+  if (link.from && !is_same(code_of_header(*link.from, link.received, link.header), link.header_code))
+    refuse_changed(rank);
   const auto found = std::find_if(link.receives.begin(), link.receives.end(),
                                   [&](const Receive& receive) { return receive.slot == link.header.slot; });
   if (found == link.receives.end()) {
     if (link.header.bytes > kMaxMessage)
       throw Error(ErrorKind::data, name(rank) + " sent what no rank sends");
-    link.aside = Early{link.header.slot, std::vector<std::byte>(link.header.bytes)};
+    link.aside = Early{link.header.slot, {}};
     return;
   }
   if (found->bytes != link.header.bytes)
@@ -210,13 +247,8 @@ void RankLinks::State::begin(int rank) {
 void RankLinks::State::complete(int rank) {
   Link& link = this->link(rank);
   const std::byte* data = link.into ? link.into->data : link.aside->payload.data();
-  if (link.from) {
-    const Code expected = code_of(*link.from, link.received, link.header, data);
-    if (!equal_in_constant_time({reinterpret_cast<const char*>(expected.data()), expected.size()},
-                                {reinterpret_cast<const char*>(link.code.data()), link.code.size()}))
-      throw Error(ErrorKind::data, name(rank) + ": a message did not arrive as it was sent",
-                  "the network changes bytes, or somebody else sends them");
-  }
+  if (link.from && !is_same(code_of(*link.from, link.received, link.header, data), link.code))
+    refuse_changed(rank);
   ++link.received;
   if (link.into && link.into->completions) ++link.into->completions->receives;
   if (link.aside) link.early.push_back(std::move(*link.aside));
@@ -234,11 +266,10 @@ void RankLinks::State::drain(int rank) {
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count == 0 || (count < 0 && errno == ECONNRESET)) lose(rank, "has ended its connection");
     if (count < 0) lose(rank, std::string("cannot be reached: ") + std::strerror(errno));
-    const bool had_header = link.at >= sizeof(Header);
+    const bool had_header = link.at >= head_bytes();
     link.at += static_cast<std::size_t>(count);
-    if (!had_header && link.at == sizeof(Header)) begin(rank);
-    if (link.at >= sizeof(Header) && link.at == sizeof(Header) + link.header.bytes + code_bytes)
-      complete(rank);
+    if (!had_header && link.at == head_bytes()) begin(rank);
+    if (link.at >= head_bytes() && link.at == head_bytes() + link.header.bytes + code_bytes) complete(rank);
   }
 }
 
@@ -246,8 +277,11 @@ void RankLinks::send(int to, std::uint64_t slot, const void* data, std::size_t b
                      Completions& completions) {
   Link& link = state_->link(to);
   Send& send =
-      link.sends.emplace_back(Send{{slot, bytes}, static_cast<const std::byte*>(data), {}, &completions});
-  if (link.to) send.code = code_of(*link.to, link.sent, send.header, send.data);
+      link.sends.emplace_back(Send{{slot, bytes}, static_cast<const std::byte*>(data), {}, {}, &completions});
+  if (link.to) {
+    send.header_code = code_of_header(*link.to, link.sent, send.header);
+    send.code = code_of(*link.to, link.sent, send.header, send.data);
+  }
   ++link.sent;
   state_->throw_if_aborted();
   state_->flush(to);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 
 #include "collective/cpu/gloo_communicator.h"
 #include "collective/cpu/half.h"
@@ -72,6 +73,15 @@ struct Link {
     return mesh;
   }
 };
+
+/// What this process has mapped for data, whether it was touched or not.
+std::uint64_t heap_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmData:")) return std::stoull(line.substr(7)) << 10;
+  FAIL("no VmData");
+  return 0;
+}
 
 }  // namespace
 
@@ -240,7 +250,7 @@ TEST_CASE("messages of several slots find their buffers, also those that come be
 }
 
 TEST_CASE("a bit that changes on the way is found, wherever in a message it is") {
-  constexpr std::size_t kMessage = 16 + 8 + 16;
+  constexpr std::size_t kMessage = 16 + 16 + 8 + 16;
   for (std::size_t changed = 0; changed < kMessage; ++changed) {
     const Link out, in;  // the test carries bytes from one to the other
     RankLinks zero({"links", 0, 2}, out.mesh_of(0, out.ends[0]), true);
@@ -256,15 +266,37 @@ TEST_CASE("a bit that changes on the way is found, wherever in a message it is")
     REQUIRE(::send(to.value(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
             static_cast<ssize_t>(bytes.size()));
     one.receive(0, 10, got.data(), got.size(), received);
-    const auto until = Clock::now() + 200ms;
-    try {
-      // One whose slot has changed is nobody's; one whose length has changed has another one,
-      // or does not end.
-      while (received.receives == 0 && Clock::now() < until) one.progress(until);
-      CHECK(received.receives == 0);
-    } catch (const Error& error) {
-      CHECK(error.kind() == ErrorKind::data);
-      CHECK(contains(error.what(), "group links: rank 0"));
+    const Error error = error_of([&] {
+      while (received.receives == 0) one.progress(Clock::now() + 20s);
+    });
+    CHECK(error.kind() == ErrorKind::data);
+    CHECK(std::string(error.what()) == "group links: rank 0: a message did not arrive as it was sent");
+  }
+}
+
+TEST_CASE("a length that somebody made up takes no memory, with codes and without") {
+  constexpr std::uint64_t kAnnounced = std::uint64_t{3} << 30, kTooMuch = std::uint64_t{1} << 42;
+  for (const bool has_codes : {true, false}) {
+    for (const std::uint64_t announced : {kAnnounced, kTooMuch}) {
+      const Link in;
+      RankLinks one({"links", 1, 2}, in.mesh_of(1, in.ends[1]), has_codes);
+      const UniqueFd to(in.ends[0]);
+      const std::array<std::uint64_t, 6> bytes{99, announced, 1, 2, 3, 4};  // of a slot that nobody awaits
+      REQUIRE(::send(to.value(), bytes.data(), sizeof bytes, MSG_NOSIGNAL) == sizeof bytes);
+      Completions received;
+      std::array<char, 8> got{};
+      one.receive(0, 10, got.data(), got.size(), received);
+      const std::uint64_t before = heap_bytes();
+      std::string said;
+      try {
+        one.progress(Clock::now() + 20s);
+      } catch (const Error& error) {
+        said = error.what();
+      }
+      CHECK(heap_bytes() - before < (8u << 20));
+      CHECK(said == (has_codes               ? "group links: rank 0: a message did not arrive as it was sent"
+                     : announced == kTooMuch ? "group links: rank 0 sent what no rank sends"
+                                             : ""));
     }
   }
 }
