@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::cli {
@@ -18,7 +19,7 @@ namespace fleetrun::cli {
 using Json = nlohmann::json;
 
 std::optional<StreamedEvent> parse_streamed(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, false);
+  const Json json = read_json<Json>(line);
   if (!json.is_object() || !json.contains("event") || !json["event"].is_object()) return std::nullopt;
   const Json& event = json["event"];
   StreamedEvent streamed;

@@ -10,6 +10,7 @@
 
 #include "dataset/schema/schema.h"
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -302,7 +303,7 @@ std::vector<std::string> columns_in(const Place& place) {
 Schema parse_schema(std::string_view text, const std::string& name) {
   json document;
   try {
-    document = json::parse(text);
+    document = parse_json<json>(text);
   } catch (const json::parse_error& error) {
     throw Error(ErrorKind::config, name + ": not JSON: byte " + std::to_string(error.byte),
                 "see fleetrun-schema(5)");

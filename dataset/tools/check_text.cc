@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataset/tools/slot_list.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -97,12 +98,12 @@ Json json_of(const Slot& slot, const SlotSummary& summary) {
     json["max"] = summary.max_int;
   } else if (has_range(slot, summary)) {
     const auto number = [](float value) {
-      return std::isfinite(value) ? Json::parse(shortest(value)) : Json(shortest(value));
+      return std::isfinite(value) ? parse_json<Json>(shortest(value)) : Json(shortest(value));
     };
     json["min"] = number(summary.min);
     json["max"] = number(summary.max);
     if (summary.finite > 0)
-      json["mean"] = Json::parse(real(summary.sum / static_cast<double>(summary.finite)));
+      json["mean"] = parse_json<Json>(real(summary.sum / static_cast<double>(summary.finite)));
   }
   json["distinct"] = summary.distinct.value();
   json["distinct_is_exact"] = summary.distinct.is_exact();

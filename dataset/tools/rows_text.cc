@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -46,7 +47,7 @@ std::string values_text(const Slot& slot, const SlotValues& values, std::size_t 
 nlohmann::ordered_json value_json(const Slot& slot, const SlotValues& values, std::size_t at) {
   if (slot.type == SlotType::int64) return values.ints[at];
   if (!std::isfinite(values.floats[at])) return number_text(values.floats[at]);
-  return nlohmann::ordered_json::parse(number_text(values.floats[at]));  // 0.1 stays 0.1
+  return parse_json<nlohmann::ordered_json>(number_text(values.floats[at]));  // 0.1 stays 0.1
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -81,7 +82,7 @@ Slot slot_of(const nlohmann::json& object, const std::string& where) {
 }  // namespace
 
 std::vector<Slot> slots_from_json(std::string_view text, const std::string& name) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json json = read_json<nlohmann::json>(text);
   if (!json.is_array()) refuse(name + " is not a JSON list of slots");
   std::vector<Slot> slots;
   for (const nlohmann::json& object : json)

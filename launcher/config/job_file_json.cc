@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
+#include <functional>
+#include <set>
 
 #include "launcher/config/job_file_node.h"
 #include "runtime/base/error.h"
@@ -12,41 +13,48 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kDeepest = 32;
+constexpr std::size_t kMostKeys = 1024;  // in one object, whose keys are searched one after the other
 
-/// nlohmann keeps the last of two equal keys; a person who wrote both means something else.
-class NoTwins {
+/// Looks on while JSON is read, and refuses what nobody means. nlohmann keeps the last of two equal keys; a
+/// person who wrote both means something else.
+class Watch {
  public:
-  bool operator()(int, Json::parse_event_t event, Json& parsed) {
+  explicit Watch(const std::string& name) : name_(name) {}
+
+  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kDeepest)
+      throw Error(ErrorKind::config, name_ + ": there are more than " + std::to_string(kDeepest) + " levels");
     if (event == Json::parse_event_t::object_start) open_.emplace_back();
     if (event == Json::parse_event_t::object_end) open_.pop_back();
     if (event == Json::parse_event_t::key) {
       const std::string key = parsed.get<std::string>();
       auto& keys = open_.back();
-      if (std::find(keys.begin(), keys.end(), key) != keys.end() && twin_.empty()) twin_ = key;
-      keys.push_back(key);
+      if (keys.size() == kMostKeys)
+        throw Error(ErrorKind::config,
+                    name_ + ": one object has more than " + std::to_string(kMostKeys) + " keys");
+      if (!keys.insert(key).second && twin_.empty()) twin_ = key;
     }
     return true;
   }
   const std::string& twin() const { return twin_; }
 
  private:
-  std::vector<std::vector<std::string>> open_;
+  const std::string& name_;
+  std::vector<std::set<std::string>> open_;
   std::string twin_;
 };
 
-JobFileNode convert(const Json& json, const std::string& name, const std::string& path, int depth = 0) {
-  if (depth == kDeepest)
-    throw Error(ErrorKind::config, name + ": there are more than " + std::to_string(kDeepest) + " levels");
+JobFileNode convert(const Json& json, const std::string& name, const std::string& path) {
   JobFileNode node;
   node.where = path.empty() ? name : name + ": " + path;
   if (json.is_object()) {
     node.kind = JobFileNode::Kind::table;
     for (const auto& [key, value] : json.items())
-      node.fields.emplace_back(key, convert(value, name, path.empty() ? key : path + "." + key, depth + 1));
+      node.fields.emplace_back(key, convert(value, name, path.empty() ? key : path + "." + key));
   } else if (json.is_array()) {
     node.kind = JobFileNode::Kind::list;
     for (std::size_t i = 0; i < json.size(); ++i)
-      node.items.push_back(convert(json[i], name, path + "[" + std::to_string(i) + "]", depth + 1));
+      node.items.push_back(convert(json[i], name, path + "[" + std::to_string(i) + "]"));
   } else if (json.is_string()) {
     node.kind = JobFileNode::Kind::text;
     node.text = json.get<std::string>();
@@ -69,12 +77,12 @@ std::string fault_of(const std::string& what) {
 }  // namespace
 
 JobFileNode parse_json(const std::string& text, const std::string& name) {
-  NoTwins twins;
+  Watch watch(name);
   try {
-    const Json json = Json::parse(text, std::ref(twins));
-    if (!twins.twin().empty())
+    const Json json = Json::parse(text, std::ref(watch));
+    if (!watch.twin().empty())
       throw Error(ErrorKind::config,
-                  name + ": the key '" + printable(twins.twin()) + "' is there twice in one object",
+                  name + ": the key '" + printable(watch.twin()) + "' is there twice in one object",
                   "leave one of them out");
     return convert(json, name, "");
   } catch (const Json::parse_error& error) {

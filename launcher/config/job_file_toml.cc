@@ -14,6 +14,7 @@ namespace fleetrun::launcher {
 #define TOML_ENABLE_UNRELEASED_FEATURES 0
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "launcher/config/job_file_node.h"
@@ -21,6 +22,8 @@ namespace fleetrun::launcher {
 
 namespace fleetrun::launcher {
 namespace {
+
+constexpr int kMostDots = 32;  // of a key
 
 /// As few digits as tell the number from all others.
 std::string shortest(double number) {
@@ -30,6 +33,22 @@ std::string shortest(double number) {
 
 std::string place(const std::string& name, const toml::source_region& source) {
   return name + ":" + std::to_string(source.begin.line);
+}
+
+/// Where the text ends that a quote at `begin` opens: the place of the last quote, or the end of all.
+std::size_t end_of_text(std::string_view text, std::size_t begin) {
+  const std::string_view quote = text.substr(begin, 1), three = text.substr(begin, 3);
+  const bool is_long = three.size() == 3 && three[1] == quote[0] && three[2] == quote[0];
+  const std::string_view end = is_long ? three : quote;
+  for (std::size_t i = begin + end.size(); i < text.size(); ++i) {
+    if (quote == "\"" && text[i] == '\\')
+      ++i;
+    else if (text.substr(i).starts_with(end))
+      return i + end.size() - 1;
+    else if (!is_long && text[i] == '\n')
+      return i;
+  }
+  return text.size();
 }
 
 JobFileNode convert(const toml::node& node, const std::string& name);
@@ -70,9 +89,29 @@ JobFileNode convert(const toml::node& node, const std::string& name) {
   return result;
 }
 
+/// How many dots the longest key of `text` has: "a.b.c" is a table in a table, and toml++ makes and frees
+/// them by recursion. Values in values it counts itself.
+int most_dots(std::string_view text) {
+  int most = 0, dots = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '#') i = std::min(text.find('\n', i), text.size());
+    if (c == '"' || c == '\'') {
+      i = end_of_text(text, i);
+    } else if (c == '.') {
+      most = std::max(most, ++dots);
+    } else if (std::string_view(",=[]{}\n#").find(c) != std::string_view::npos) {
+      dots = 0;
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 JobFileNode parse_toml(const std::string& text, const std::string& name) {
+  if (most_dots(text) >= kMostDots)
+    throw Error(ErrorKind::config, name + ": there are more than " + std::to_string(kMostDots) + " levels");
   JobFileNode root;
   root.where = name;
   try {

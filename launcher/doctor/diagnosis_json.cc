@@ -1,5 +1,7 @@
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/read_json.h"
+
 #include "launcher/doctor/diagnosis.h"
 
 namespace fleetrun::launcher::doctor {
@@ -9,7 +11,7 @@ std::string diagnosis_json(const std::vector<HostReport>& reports, const std::ve
   json hosts = json::array(), reaches = json::array(), found = json::array();
   for (const HostReport& report : reports) {
     json host = {{"name", report.name}, {"address", report.address}, {"login_failure", report.login_failure}};
-    if (report.host_check) host["condition"] = json::parse(to_json(*report.host_check));
+    if (report.host_check) host["condition"] = parse_json<json>(to_json(*report.host_check));
     if (report.clock_offset_ns) {
       host["clock_offset_ns"] = *report.clock_offset_ns;
       host["clock_error_ns"] = report.clock_error_ns;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 
 namespace fleetrun::launcher::doctor {
 
@@ -46,7 +47,7 @@ std::string dumped(const json& value) {
 template <class Read>
 auto reading(std::string_view text, Read read) {
   try {
-    return read(json::parse(text));
+    return read(parse_json<json>(text));
   } catch (const json::exception&) {
     throw Error(ErrorKind::data, "malformed report from a host's doctor",
                 "install the same version on every host");

@@ -13,6 +13,7 @@
 #include "launcher/doctor/reach.h"
 #include "launcher/remote/agent_channel.h"
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"
 
@@ -73,14 +74,14 @@ class Probe {
   }
 
   void on_question(const std::string& text) {
-    const json question = json::parse(text, nullptr, false);
+    const json question = read_json<json>(text);
     const std::string ask = question.is_object() ? question.value("ask", "") : "";
     try {
       if (ask == "clock") return answer({{"clock", clock_now()}});
       if (ask == "examine") {
         const HostCheck host_check =
             make_host_check(questions_from_json(question.at("questions").dump()), environment_);
-        return answer({{"condition", json::parse(to_json(host_check))}});
+        return answer({{"condition", parse_json<json>(to_json(host_check))}});
       }
       if (ask == "listen") return listen(question.at("host"), question.at("key"));
       if (ask == "dial") return dial(question.at("targets"));
@@ -144,7 +145,7 @@ std::string ask_clock() {
 }
 
 std::string ask_host_check(const Questions& questions) {
-  return dumped({{"ask", "examine"}, {"questions", json::parse(to_json(questions))}});
+  return dumped({{"ask", "examine"}, {"questions", parse_json<json>(to_json(questions))}});
 }
 
 std::string ask_to_listen(const std::string& host, const std::string& key) {
@@ -160,7 +161,7 @@ std::string ask_to_dial(const std::vector<Target>& targets) {
 Answer answer_from_json(std::string_view text) {
   Answer answer;
   try {
-    const json value = json::parse(text).get<json::object_t>();
+    const json value = parse_json<json>(text).get<json::object_t>();
     if (value.contains("clock")) value.at("clock").get_to(answer.clock_ns);
     if (value.contains("condition")) answer.host_check = host_check_from_json(value["condition"].dump());
     if (value.contains("endpoint")) answer.endpoint = parse_endpoint(value.at("endpoint").get<std::string>());

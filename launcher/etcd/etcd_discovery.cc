@@ -15,6 +15,7 @@
 #include "launcher/etcd/key_follower.h"
 #include "launcher/etcd/lease_clock.h"
 #include "launcher/etcd/state_writer.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -404,7 +405,7 @@ std::string coordinator_text(const Endpoint& coordinator) {
 }
 
 Endpoint coordinator_in(std::string_view text) {
-  const auto value = nlohmann::json::parse(text, nullptr, false);
+  const auto value = read_json<nlohmann::json>(text);
   const auto found = value.is_object() ? value.find("coordinator") : value.end();
   if (value.is_object() && found != value.end() && found->is_string()) {
     try {

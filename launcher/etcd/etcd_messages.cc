@@ -5,6 +5,7 @@
 
 #include "runtime/base/base64.h"
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -46,7 +47,7 @@ json compare_json(const EtcdCompare& compare) {
 }
 
 json parsed(std::string_view text) {
-  json value = json::parse(text, nullptr, false);
+  json value = read_json<json>(text);
   if (!value.is_object()) throw Error(ErrorKind::data, "etcd's answer is not a JSON object");
   return value;
 }
@@ -178,7 +179,7 @@ EtcdRequest log_in(std::string_view user, std::string_view password) {
 
 std::optional<EtcdFailure> failure_in(int http_status, std::string_view body) {
   if (http_status == 200) return std::nullopt;
-  const json value = json::parse(body, nullptr, false);
+  const json value = read_json<json>(body);
   if (!value.is_object() || !value.contains("code")) {
     const std::string text = "HTTP status " + std::to_string(http_status);
     if (http_status >= 500 || http_status == 429) return EtcdFailure{EtcdFailure::Kind::unavailable, text};

@@ -19,6 +19,7 @@
 #include "launcher/host/resource_usage.h"
 #include "runtime/base/error.h"
 #include "runtime/base/own_file.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -57,7 +58,7 @@ std::string to_json(const JobEntry& entry) {
 
 std::optional<JobEntry> entry_from(const std::string& text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     JobEntry entry;
     if (json.at("schema").get<int>() != 1) return std::nullopt;
     entry.job_id = json.at("job_id").get<std::string>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -75,7 +76,7 @@ HangReport make_hang_report(const std::vector<Silence>& silent, const std::vecto
   if (!others.empty()) report.text += "silent too, perhaps because of it: " + join(other_names, ", ") + "\n";
   report.text += to_text(groups);
   nlohmann::json json = {{"culprits", report.culprits}, {"silent", list}};
-  json["stacks"] = nlohmann::json::parse(to_json(groups));
+  json["stacks"] = parse_json<nlohmann::json>(to_json(groups));
   report.json = json.dump();
   return report;
 }

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -32,7 +33,7 @@ bool wait_for(int fd, short events, Clock::time_point until) {
 }
 
 void throw_refusal(const std::string& answer) {
-  const Json json = Json::parse(answer, nullptr, false);
+  const Json json = read_json<Json>(answer);
   if (json.is_object() && json.value("ok", false)) return;
   if (!json.is_object() || !json.contains("error"))
     throw Error(ErrorKind::data, "the job answers " + printable(answer),
@@ -41,7 +42,7 @@ void throw_refusal(const std::string& answer) {
 }
 
 Json part_of(const std::string& answer, const char* name) {
-  const Json json = Json::parse(answer, nullptr, false);
+  const Json json = read_json<Json>(answer);
   if (!json.is_object() || !json.contains(name))
     throw Error(ErrorKind::data, std::string("the job's answer has no ") + name,
                 "use the fleetrun that runs the job");

@@ -10,6 +10,7 @@
 #include "launcher/model/signal_map.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -127,7 +128,7 @@ Json to_json_value(const ControlRequest& request, const Plan& plan) {
 
 ControlRequest parse_control_request(std::string_view line, const Plan& plan) {
   try {
-    const Json json = Json::parse(line);
+    const Json json = parse_json<Json>(line);
     if (!json.is_object()) refuse("a request is an object: {\"request\":\"status\"}");
     return read_request(json, plan);
   } catch (const Json::exception& error) {

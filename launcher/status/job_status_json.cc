@@ -1,8 +1,10 @@
 #include "launcher/status/job_status_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -14,7 +16,7 @@ double seconds_between(std::int64_t begin, std::int64_t end) {
 }
 
 std::int64_t nanoseconds(double seconds) {
-  return static_cast<std::int64_t>(seconds * 1e9 + 0.5);
+  return std::llround(seconds * 1e9);
 }
 
 Json exit_to_json(const std::optional<ExitReason>& exit) {
@@ -56,7 +58,7 @@ Json to_json_value(const ProcessStatus& process, std::int64_t now) {
           {"kernel_state", usage ? Json(std::string(usage->state ? 1 : 0, usage->state)) : Json()},
           {"last_line", process.last_line ? Json(*process.last_line) : Json()},
           {"log_bytes", process.log_bytes ? Json(*process.log_bytes) : Json()},
-          {"figures", process.metrics ? Json::parse(to_json(*process.metrics)) : Json()}};
+          {"figures", process.metrics ? parse_json<Json>(to_json(*process.metrics)) : Json()}};
 }
 
 template <class Enum>
@@ -172,7 +174,7 @@ std::string to_json(const JobStatus& status) {
 
 JobStatus job_status_from_json(std::string_view text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     if (json.at("schema").get<int>() != kStatusSchema)
       throw Error(ErrorKind::data,
                   "the status of the job has schema " + json.at("schema").dump() + ", not " +

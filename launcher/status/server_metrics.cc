@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/read_json.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -62,7 +63,7 @@ void subtract(ServerMetrics::Call& now, const ServerMetrics::Call& before) {
 
 std::optional<ServerMetrics> parse_server_metrics(std::string_view text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json<Json>(text);
     ServerMetrics metrics;
     metrics.uptime_seconds = json.at("uptime_seconds").get<double>();
     for (const Json& table : json.at("tables")) metrics.tables.push_back(table_from(table));

@@ -8,6 +8,7 @@
 
 #include "ps/watch/histogram.h"
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::ps {
@@ -224,8 +225,8 @@ std::string stat_table(const std::vector<std::string>& now, const std::vector<st
   try {
     std::vector<Server> servers;
     for (std::size_t i = 0; i < now.size(); ++i) {
-      Server server{Json::parse(now[i])};
-      if (before && i < before->size()) server.before = Json::parse((*before)[i]);
+      Server server{parse_json<Json>(now[i])};
+      if (before && i < before->size()) server.before = parse_json<Json>((*before)[i]);
       // One that was started again counts from the beginning.
       if (!server.before.is_null() && server.seconds() <= 0) server.before = nullptr;
       servers.push_back(std::move(server));

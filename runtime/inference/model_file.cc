@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/inference/table_text.h"
@@ -93,7 +94,7 @@ ModelFile read_model(const std::string& path) {
     throw Error(ErrorKind::data, path + " cannot be read",
                 "give the PREFIX of save_inference_model, or the folder of fleet.save_inference_model");
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  const json text = json::parse(bytes, nullptr, false);
+  const json text = read_json<json>(bytes);
   if (!text.is_object() || text.value("format", json()) != kFormat)
     throw Error(ErrorKind::data, path + " is not a program of fleetrun",
                 "a .pdmodel that Paddle wrote holds Paddle's operators; save it with fleetrun's "

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 
 namespace fleetrun::inference {
 namespace {
@@ -60,7 +61,7 @@ std::string table_text(const std::vector<TableConfig>& tables) {
 std::vector<TableConfig> parse_tables(const std::string& text) {
   std::vector<TableConfig> tables;
   try {
-    for (const json& entry : json::parse(text)) {
+    for (const json& entry : parse_json<json>(text)) {
       TableConfig table;
       table.id = entry.at("id");
       table.name = entry.at("name");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::inference {
@@ -64,7 +65,7 @@ class Reader {
     begin_ = sizeof length + length;
     std::string text(length, '\0');
     read_at(sizeof length, text.data(), length);
-    json header = json::parse(text, nullptr, false);
+    json header = read_json<json>(text);
     if (!header.is_object()) fail("its header is not a JSON object");
     return header;
   }

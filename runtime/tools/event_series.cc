@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::trace {
@@ -51,7 +52,7 @@ class Adder {
 
   /// {"batches": 100, "values": {"loss": 0.53}, …}
   bool take_event(const std::string& line) {
-    const json event = json::parse(line, nullptr, false);
+    const json event = read_json<json>(line);
     if (!event.is_object() || !event.contains("batches") || !event.contains("values")) return false;
     if (!event["batches"].is_number() || !event["values"].is_object()) return false;
     now_ += event["batches"].get<double>();

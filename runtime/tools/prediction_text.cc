@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/read_json.h"
 #include "runtime/engine/operators.h"
 
 namespace fleetrun::inference {
@@ -73,7 +74,7 @@ nlohmann::ordered_json json_of(T value) {
     // A float's own digits, not those of the double that it becomes; with a point, so that it stays one.
     std::string text = text_of(value);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
-    return nlohmann::ordered_json::parse(text);
+    return parse_json<nlohmann::ordered_json>(text);
   } else {
     return value;
   }

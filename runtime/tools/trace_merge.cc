@@ -17,6 +17,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/own_file.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::trace {
@@ -39,7 +40,7 @@ struct Source {
 
 /// The first line, closed.
 json header_of(const std::string& line) {
-  return json::parse(line + "]}", nullptr, false);
+  return read_json<json>(line + "]}");
 }
 
 bool is_timeline(const json& header) {
@@ -130,7 +131,7 @@ class Merger {
     for (std::string line; !is_ended && std::getline(file, line);) {
       is_ended = line == "]}";
       if (line.ends_with(',')) line.pop_back();
-      const json event = json::parse(line, nullptr, false);
+      const json event = read_json<json>(line);
       if (event.is_object()) take(source, event);
     }
     if (!is_ended) ++process().cut_off;

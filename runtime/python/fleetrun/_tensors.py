@@ -53,5 +53,5 @@ def unpacked(data, path):
                 .copy()
             )
         return values
-    except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, struct.error) as error:
         raise Error("data", f"{path} is damaged: {error}", "copy or save the model again") from error

@@ -128,6 +128,9 @@ def test_rows_before_a_bad_line_are_printed(predict, tmp_path):
     assert code == 125 and out.count("\n") == 2 and "bad.txt:3:" in err
 
 
+DEEP = "[" * 200_000 + "]" * 200_000
+
+
 def damaged(saved, folder, change):
     shutil.copytree(saved / "wide", folder)
     change(folder)
@@ -143,6 +146,13 @@ def damaged(saved, folder, change):
     (lambda f: (f / "model.pdmodel").write_text((f / "model.pdmodel").read_text().replace(
         '"concat"', '"concatt"')),
      "model.pdmodel is damaged"),
+    (lambda f: (f / "model.pdmodel").write_text('{"format": ' + DEEP + "}"),
+     "model.pdmodel is not a program of fleetrun"),
+    (lambda f: (f / "model.pdmodel").write_text(
+        (f / "model.pdmodel").read_text().rstrip()[:-1] + ', "more": ' + DEEP + "}"),
+     "model.pdmodel is not a program of fleetrun"),
+    (lambda f: (f / "model.pdiparams").write_bytes(
+        len(DEEP).to_bytes(8, "little") + DEEP.encode()), "model.pdiparams is damaged"),
     (lambda f: shutil.rmtree(f / "tables"), "tables holds no saved tables"),
     (lambda f: [p.write_bytes(p.read_bytes()[:-1]) for p in (f / "tables").glob("part-*")], "part-"),
 ])

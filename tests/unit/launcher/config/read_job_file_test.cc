@@ -154,6 +154,24 @@ TEST_CASE("faults of the languages are told with their place") {
   CHECK(what("{\"a\": " + std::string(10'000, '[') + std::string(10'000, ']') + "}") ==
         "job.json: there are more than 32 levels");
   CHECK(what(std::string(100'000, '[') + "\n", "job.toml").ends_with("this is not TOML"));
+  CHECK(what("{\"a\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}") ==
+        "job.json: there are more than 32 levels");
+}
+
+TEST_CASE("a key of many tables, and a table of many keys, end soon") {
+  std::string dots, keys = "{";
+  for (int i = 0; i < 200'000; ++i) dots += "a.";
+  for (int i = 0; i < 100'000; ++i) keys += "\"k" + std::to_string(i) + "\": 1, ";
+  const std::string deep = dots + "a = 1\n";
+  for (const std::string& text :
+       {deep, "[" + dots + "a]\n", "x = {" + dots + "a = 1}\n",
+        "x = " + std::string(3, '\'') + "\n" + std::string(3, '\'') + "\n" + deep, "x = \"\\\"#\"\n" + deep})
+    CHECK(what(text, "job.toml") == "job.toml: there are more than 32 levels");
+  CHECK(what(keys + "\"last\": 1}") == "job.json: one object has more than 1024 keys");
+  std::string numbers = "x = [", words = "x = \"\"\"";
+  for (int i = 0; i < 100; ++i) numbers += "1.5, ", words += "a.b 'c.d' \"e.f ";
+  for (const std::string& text : {numbers + "]\n", words + "\"\"\"\n", "# " + dots + "\nx = 1\n"})
+    CHECK(what(text, "job.toml").find("levels") == std::string::npos);
 }
 
 TEST_CASE("roles are checked") {
