@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/secure/first_to_go.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -167,16 +168,11 @@ class Server final : public std::enable_shared_from_this<Server> {
     }
   }
 
-  /// The oldest that has said nothing, else the oldest.
   void push_out_one() {
-    ConnectionId oldest = unproven_.front();
-    std::size_t looked_at = 0;
-    for (const ConnectionId id : unproven_) {
-      if (++looked_at > kMaxLookedAt) break;
-      if (peer_connections_.at(id)->channel->has_spoken()) continue;
-      oldest = id;
-      break;
-    }
+    const auto has_spoken = [this](ConnectionId id) {
+      return peer_connections_.at(id)->channel->has_spoken();
+    };
+    const ConnectionId oldest = *first_to_go(unproven_.begin(), unproven_.end(), has_spoken, kMaxLookedAt);
     count_stranger(peer_connections_.at(oldest)->channel->peer() +
                    " did not say who it is, and others were waiting");
     forget(oldest);

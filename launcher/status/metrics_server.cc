@@ -16,6 +16,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <system_error>
 
@@ -109,6 +110,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ++*count_;
   }
   ~Connection() { --*count_; }
+  /// Its request is not whole yet.
+  bool is_half() const noexcept { return answer_.empty(); }
+  void close() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -178,10 +185,25 @@ class Server final : public MetricsServer {
       UniqueFd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
         return wait_later();
-      if (socket && *open_ < kMaxConnections)
-        std::make_shared<Connection>(loop_, socket.release(), open_, text_)->begin(patience_);
+      if (socket && (*open_ < kMaxConnections || push_out_one())) {
+        const auto connection = std::make_shared<Connection>(loop_, socket.release(), open_, text_);
+        begun_.push_back(connection);
+        connection->begin(patience_);
+      }
       wait();
     });
+  }
+
+  /// Who asks for nothing makes room for others: the oldest whose request is not whole. False: there is none.
+  bool push_out_one() {
+    std::erase_if(begun_, [](const auto& weak) {
+      const auto connection = weak.lock();
+      return !connection || !connection->is_half();
+    });
+    if (begun_.empty()) return false;
+    begun_.front().lock()->close();
+    begun_.pop_front();
+    return true;
   }
 
   void wait_later() {
@@ -198,6 +220,7 @@ class Server final : public MetricsServer {
   std::function<std::string()> text_;
   std::chrono::milliseconds patience_;
   Connection::Count open_ = std::make_shared<int>(0);
+  std::deque<std::weak_ptr<Connection>> begun_;  // the oldest first
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "ps/shm/link.h"
 #include "ps/shm/segment.h"
 #include "runtime/base/error.h"
+#include "runtime/base/same_user.h"
 
 namespace fleetrun::ps {
 namespace {

@@ -243,10 +243,4 @@ std::optional<ShmFiles> receive_files(int socket) {
   return files;
 }
 
-bool is_same_user(int socket) noexcept {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
-}
-
 }  // namespace fleetrun::ps

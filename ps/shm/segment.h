@@ -134,7 +134,5 @@ class ShmSegment {
 void send_files(int socket, const ShmFiles& files);
 /// nullopt: nothing came yet. Throws: Error(network) when the socket ended or brought something else.
 std::optional<ShmFiles> receive_files(int socket);
-/// Whether the other end of a unix socket is a process of this user's.
-bool is_same_user(int socket) noexcept;
 
 }  // namespace fleetrun::ps

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/same_user.h"
 #include "runtime/base/version.h"
+#include "runtime/secure/first_to_go.h"
 
 namespace fleetrun {
 namespace {
@@ -113,6 +115,7 @@ struct AuthenticatingAcceptor::State {
   int next_timeout() const;
   void accept_all(const AuthListener& auth_listener);
   bool accept_one(const AuthListener& auth_listener);
+  void push_out_one();
   Progress serve(Visitor& visitor);
   void turn_away(const Visitor& visitor, const std::string& why) const;
   void send(const Visitor& visitor, const std::string& bytes) const;
@@ -161,9 +164,17 @@ int AuthenticatingAcceptor::State::next_timeout() const {
 }
 
 void AuthenticatingAcceptor::State::accept_all(const AuthListener& auth_listener) {
-  // Not for ever: those who are being examined are looked after in between.
-  for (int i = 0; i < kBacklog && accept_one(auth_listener); ++i) {
+  // A part of the places at a time: who has sent something is heard before it can be pushed out.
+  for (std::size_t i = 0; i < kMaxUnproven / 4 && accept_one(auth_listener); ++i) {
   }
+}
+
+void AuthenticatingAcceptor::State::push_out_one() {
+  const auto gone = first_to_go(
+      visitors.begin(), visitors.end(),
+      [](const Visitor& visitor) { return !visitor.handshake.is_stranger(); }, visitors.size());
+  turn_away(*gone, "too many connections are not authenticated");
+  visitors.erase(gone);
 }
 
 bool AuthenticatingAcceptor::State::accept_one(const AuthListener& auth_listener) {
@@ -174,14 +185,15 @@ bool AuthenticatingAcceptor::State::accept_one(const AuthListener& auth_listener
   const bool is_short =
       !connection && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
   if (is_short && visitors.empty()) no_descriptors = true;
-  if (is_short || visitors.size() >= kMaxUnproven) {
-    if (!visitors.empty()) {
-      turn_away(visitors.front(), "too many connections are not authenticated");
-      visitors.pop_front();
-      if (is_short) return true;
-    }
+  if ((is_short || visitors.size() >= kMaxUnproven) && !visitors.empty()) {
+    push_out_one();
+    if (is_short) return true;
   }
   if (!connection) return !is_short && (errno == ECONNABORTED || errno == EINTR || errno == EPROTO);
+  if (auth_listener.is_local && !is_same_user(connection.value())) {
+    rejections.note("a process of this host", "it is another user's");
+    return true;
+  }
   if (!auth_listener.is_local) set_option(connection.value(), IPPROTO_TCP, TCP_NODELAY);
   const AddressText from =
       auth_listener.is_local ? AddressText{"a process of this host", ""} : text_of(address, size);
@@ -194,6 +206,8 @@ bool AuthenticatingAcceptor::State::accept_one(const AuthListener& auth_listener
   settings.peer = auth_listener.is_local ? from.host : from.host + ":" + from.port;
   visitors.push_back({std::move(connection), &auth_listener, from.host, Handshake(std::move(settings)),
                       Clock::now(), false});
+  // Most say at once who they are: they are among those who have spoken before others come.
+  if (serve(visitors.back()) != Progress::waits) visitors.pop_back();
   return true;
 }
 

@@ -138,3 +138,15 @@ TEST_CASE("a head that does not end is refused, and who says nothing is cut off"
   CHECK(
       talk(connect_to(host.server->address()), "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
 }
+
+TEST_CASE("a thousand half requests do not keep metrics from who asks for them") {
+  Host host({"", "127.0.0.1", 0});
+  std::vector<UniqueFd> half;
+  for (int i = 0; i < 1000; ++i) {
+    UniqueFd fd = connect_to(host.server->address());
+    (void)!::send(fd.value(), "GET /met", 8, MSG_NOSIGNAL);
+    if (i % 4 == 0) half.push_back(std::move(fd));
+  }
+  CHECK(
+      talk(connect_to(host.server->address()), "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
+}

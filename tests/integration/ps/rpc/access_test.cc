@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +35,7 @@
 #include "runtime/base/version.h"
 #include "runtime/connect/authenticating_acceptor.h"
 #include "tests/support/errors.h"
+#include "tests/support/port_lease.h"
 
 using namespace fleetrun;
 using namespace fleetrun::ps;
@@ -466,6 +469,69 @@ TEST_CASE("two thousand idle connections do not keep four trainers out") {
     });
   for (std::thread& thread : threads) thread.join();
   job.await_rejections(1000);
+}
+
+TEST_CASE("a trainer in the middle of its proof keeps its place, however many connect") {
+  const Job job;
+  const UniqueFd trainer = connect_socket(job.server.endpoint());
+  Handshake handshake(client_settings(job.access));
+  std::array<char, 1024> block;
+  const auto answer = [&] {
+    send_all(trainer, handshake.output());
+    const ssize_t count = ::recv(trainer.value(), block.data(), block.size(), 0);
+    REQUIRE(count > 0);
+    return std::string_view(block.data(), static_cast<std::size_t>(count));
+  };
+  handshake.receive(answer());
+  for (int i = 0; i < 2000; ++i) {  // the second half of them says something, too
+    const UniqueFd stranger = connect_socket(job.server.endpoint());
+    if (i >= 1000) send_all(stranger, "GET / HTTP/1.1\r\n");
+  }
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 700; ++i) silent.push_back(connect_socket(job.server.endpoint()));
+  job.await_rejections(100);
+  while (!handshake.finished()) handshake.receive(answer());
+  send_all(trainer, handshake.output());
+  CHECK(::recv(trainer.value(), block.data(), block.size(), 0) > 0);  // gRPC's first words
+}
+
+TEST_CASE("another user who has taken a server's local name delays no trainer") {
+  if (::geteuid() != 0) return;  // only root has another user to be
+  const tests::PortLease port;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port.endpoint().substr(10))));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::array<int, 2> ready{};
+  REQUIRE(::pipe(ready.data()) == 0);
+  const pid_t squatter = ::fork();
+  if (squatter == 0) {
+    if (::setuid(12345) != 0) ::_exit(1);
+    for (const TransportKind kind : {TransportKind::unix_socket, TransportKind::shared_memory}) {
+      const LocalAddress name =
+          local_address(reinterpret_cast<const sockaddr*>(&address), sizeof address, kind);
+      const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      if (::bind(socket, reinterpret_cast<const sockaddr*>(&name.address), name.size) != 0 ||
+          ::listen(socket, 100) != 0)
+        ::_exit(1);
+    }
+    static_cast<void>(!::write(ready[1], "x", 1));
+    for (;;) ::pause();
+  }
+  ::close(ready[1]);
+  char one = 0;
+  REQUIRE(::read(ready[0], &one, 1) == 1);
+  const Access access{Secret::random(), "/job/secret"};
+  RpcServer server({0, 1, 1, Mode::async, kTables}, port.endpoint(), {.access = access});
+  const auto began = std::chrono::steady_clock::now();
+  const auto client = connect({server.endpoint()}, {0, 1, Mode::async, kTables},
+                              {.connect_timeout = kSoon, .access = access});
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(2));
+  add(*client, 1, 2);
+  CHECK(value_of(*client, 1) == 2);
+  ::kill(squatter, SIGKILL);
+  ::waitpid(squatter, nullptr, 0);
+  ::close(ready[0]);
 }
 
 TEST_CASE("who has the secret and stops in the middle of a frame disturbs nobody") {
