@@ -118,6 +118,21 @@ void show_attempts(const launcher::JobHistory& history, const launcher::Plan& pl
     screen.line("no restart: " + attempts.back().decision);
 }
 
+/// What became of the model that parameter servers held.
+void show_tables(const launcher::Plan& plan, Screen& screen) {
+  const auto server = std::find_if(
+      plan.processes.begin(), plan.processes.end(),
+      [](const launcher::ProcessSpec& process) { return process.identity.role == Role::server; });
+  if (server == plan.processes.end()) return;
+  const std::string kept = server->environment.value_or("FLEETRUN_PS_CHECKPOINT", "");
+  if (kept.empty())
+    return screen.line(
+        "tables: lost, but for what the script has saved; --max_restart=N starts a trainer again alone, "
+        "--ps_checkpoint=DIR keeps the tables");
+  screen.line("tables: kept in " + kept + "; --ps_checkpoint=" + shell_quoted(kept) +
+              " --ps_checkpoint_found=resume goes on from them");
+}
+
 }  // namespace
 
 std::string failure_screen(const launcher::Report& report, const launcher::Plan& plan,
@@ -134,6 +149,7 @@ std::string failure_screen(const launcher::Report& report, const launcher::Plan&
   for (const std::string& fact : lines_of(first.cause.detail)) screen.line(fact);
   for (const Followers& group : first.followers) screen.line(shown_followers(group));
   show_attempts(history, plan, screen);
+  show_tables(plan, screen);
   if (!first.cause.hint.empty()) screen.line("hint: " + first.cause.hint);
   return screen.take();
 }

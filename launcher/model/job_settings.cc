@@ -151,8 +151,11 @@ constexpr Setting kSettings[] = {
    "Restarts are also asked for by --restart, --restart_budget, --ps_checkpoint or an elastic level; then "
    "the default counts."},
   {"restart", "", "", "None", "ROLE=WHAT,…", Group::restart, kOurs, Kind::value,
-   "who is started again when a process of the role fails: group, process or never; default: "
-   "server=process, others group"},
+   "who is started again when a process of the role fails: group, process or never; default: process in a ps "
+   "job, otherwise group",
+   "In a ps job the servers keep the model, and with mode sync the place of each trainer in the data: whoever dies "
+   "is started again alone. Servers of another runtime may not let a single trainer come back; "
+   "`--restart=trainer=group` starts all trainers again."},
   {"restart_budget", "", "", "None", "CAUSE=N,…", Group::restart, kOurs, Kind::value,
    "restarts by cause, beside --max_restart: crash, oom, preemption, hang"},
   {"restart_backoff", "", "", "1", "SECONDS", Group::restart, kOurs, Kind::value,

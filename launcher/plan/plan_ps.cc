@@ -65,7 +65,7 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& r
   servers.ready.kind = Readiness::Kind::port;
   RolePlan& trainers = plan.roles.emplace_back();
   trainers.name = "trainer";
-  trainers.restart = RestartScope::group;
+  trainers.restart = RestartScope::process;  // the servers keep the model, and its place in the data
   trainers.after = {kServers};
   for (RolePlan& role : plan.roles) {
     role.restart = restart_scope(config, role.name, role.restart);

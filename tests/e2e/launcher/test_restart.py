@@ -128,7 +128,7 @@ time.sleep(1000)
 
 TRAINER = """
 import os, time
-print("training", flush=True)
+print("training", os.getpid(), flush=True)
 while not os.path.exists("go"):
     time.sleep(0.01)
 """
@@ -165,6 +165,17 @@ def test_a_server_is_started_again_alone_and_the_trainers_go_on(ps_job, work):
     assert "server 1 is started again: attempt 1" in job.err
     pod, numbers = attempts(job)
     assert sorted(entry.name for entry in (pod / "1").iterdir()) == ["serverlog.1"]
+
+
+def test_a_trainer_of_servers_is_started_again_alone(ps_job, work):
+    job = ps_job("--max_restart=3", "--containment=cgroup2")
+    os.kill(int(job.log("workerlog.1").split()[1]), signal.SIGKILL)
+    pod = wait_until(lambda: [one for one in work.directory.glob("log/*/1/workerlog.1")], "the second start")[0]
+    wait_until(lambda: "training" in pod.read_text(), "the second training")
+    (work.directory / "go").touch()
+    assert job.finish().status == 0, job.err
+    assert "trainer 1 is started again: attempt 1" in job.err
+    assert sorted(entry.name for entry in pod.parent.iterdir()) == ["workerlog.1"]
 
 
 def test_the_role_decides_who_is_started_again(ps_job, work):

@@ -104,3 +104,15 @@ TEST_CASE("earlier attempts are listed, and why there is no other") {
   CHECK(text.find("  restarts so far: 1\n    attempt 0: trainer 3 was killed by SIGKILL\n"
                   "  no restart: the budget of 1 for crashes is used up\n") != std::string::npos);
 }
+
+TEST_CASE("the screen of a parameter-server job says what became of the tables") {
+  Plan plan = plan_of(8);
+  plan.processes[0].identity.role = Role::server;
+  const std::string lost = cli::failure_screen(failed(), plan, {}, "");
+  CHECK(lost.find("  tables: lost, but for what the script has saved; --max_restart=N") != std::string::npos);
+  plan.processes[0].environment.set("FLEETRUN_PS_CHECKPOINT", "/kept here");
+  const std::string kept = cli::failure_screen(failed(), plan, {}, "");
+  CHECK(
+      kept.find("  tables: kept in /kept here; --ps_checkpoint='/kept here' --ps_checkpoint_found=resume") !=
+      std::string::npos);
+}
