@@ -142,6 +142,16 @@ assert closed == [True] and len(count) == 4, "reset() has ended the thread and c
 """)
 
 
+def test_lists_of_examples_may_be_read_once(run):
+    run(HEAD + """
+def lists():
+    for first in (0, 2):
+        yield zip([np.full(3, i) for i in (first, first + 1)], (first, first + 1))
+made = loader(return_list=False).set_sample_list_generator(lists)
+assert [batch[0]["y"].ravel().tolist() for batch in made()] == [[0, 1], [2, 3]]
+""")
+
+
 def test_a_queue_says_how_many_batches_wait(run):
     run(HEAD + """
 for in_process in (False, True):

@@ -40,6 +40,43 @@ for tensor in (paddle.base.LoDTensor(), paddle.static.global_scope().var("kept")
 """)
 
 
+def test_what_is_repeated_along_other_axes_keeps_its_sequences(run):
+    run(HEAD + """
+fed = paddle.base.create_lod_tensor(np.array([[1], [2], [3]], dtype="float32"), [[2, 1]], paddle.CPUPlace())
+reshape = paddle.static.nn.sequence_reshape
+for wide in (paddle.tile(ids, [1, 2]), paddle.expand(ids, [-1, 2])):
+    again = reshape(wide, new_dim=1)
+    got = exe.run(feed={"ids": fed}, fetch_list=[again], return_numpy=False)[0]
+    assert np.array(got).ravel().tolist() == [1, 1, 2, 2, 3, 3] and got.lod() == [[0, 4, 6]], got
+try:
+    reshape(paddle.tile(ids, [2, 1]), new_dim=1)
+except paddle.Error as error:
+    assert "has no sequences" in error.what, error
+else:
+    raise SystemExit("rows that are repeated are no sequences")
+""")
+
+
+def test_an_array_without_sequences_is_fed_where_none_are_asked_for(run):
+    done = run("""
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+exe = paddle.static.Executor()
+one, other = (paddle.static.data(name, [None, 1], "float32", lod_level=1) for name in ("one", "other"))
+total, double = paddle.static.nn.sequence_pool(one, "sum"), paddle.scale(other, 2.0)
+fed = paddle.base.create_lod_tensor(np.ones((3, 1), "float32"), [[2, 1]])
+array = np.ones((4, 1), "float32")
+found = exe.run(feed={"one": fed, "other": array}, fetch_list=[total, double])
+assert [each.ravel().tolist() for each in found] == [[2.0, 1.0], [2.0] * 4], found
+try:
+    exe.run(feed={"one": array, "other": array}, fetch_list=[total, double])
+except paddle.Error as error:
+    print(error.what)
+""")
+    assert done.stdout.strip() == "'one' is declared float32 [-1, 1], but was fed float32 [4, 1]"
+
+
 def test_lengths_that_do_not_fit_are_refused(run):
     done = run(HEAD + """
 def refused(call):

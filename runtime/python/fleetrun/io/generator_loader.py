@@ -160,6 +160,7 @@ class GeneratorLoader:
         return reading
 
     def _parts(self, examples):
+        examples = list(examples)  # a zip() is read once
         for example in examples:
             if len(example) != len(self.names):
                 names = ", ".join(self.names)

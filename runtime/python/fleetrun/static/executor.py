@@ -497,9 +497,24 @@ def _sequences(program, variable, value):
     if value.ndim == 2 and value.shape[1] > 1 and variable.shape == (-1, 1):
         rows, length = value.shape
         return LoDTensor(value.reshape(-1, 1), range(0, rows * length + 1, length))
-    if program.native.has_operator("sequence_pool"):
+    if _asks_for_sequences(program, variable.name):
         return value
     return LoDTensor(value, range(len(value) + 1))
+
+
+def _asks_for_sequences(program, name):
+    """Whether an operator that the variable leads to asks which rows belong together."""
+    kinds = ("sequence_pool", "sequence_gru", "sequence_lstm")
+    if not any(map(program.native.has_operator, kinds)):
+        return False
+    reached = {name}
+    for op in program.ops:
+        # lod_reset parts the rows of its first input anew.
+        if not reached.isdisjoint(op.inputs[1:] if op.type == "lod_reset" else op.inputs):
+            if op.type in kinds:
+                return True
+            reached.update(op.outputs)
+    return False
 
 
 def _with_last_axis(variable, value):

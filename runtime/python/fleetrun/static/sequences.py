@@ -45,6 +45,7 @@ def _with_sequences(x, call):
             continue
         axes: Any = op.attributes.get("axis")
         keeps = op.type in _KEEPS.split() and axes != 0 or op.type.startswith("elementwise_")
+        keeps = keeps or op.type in ("expand", "tile") and _has_the_rows(program, op)
         if not keeps and not (op.type in _REDUCES.split() and axes and 0 not in axes):
             break
         seen = op.inputs[0]
@@ -57,6 +58,13 @@ def _with_sequences(x, call):
         f"paddle.static.nn.{call}: {x.name} has no sequences",
         "declare its data variable with lod_level=1",
     )
+
+
+def _has_the_rows(program, op):
+    """Whether what is repeated has as many rows as before."""
+    ranks = [len(program.native.variable(name).shape) for name in (op.inputs[0], op.outputs[0])]
+    first = (op.attributes.get("repeat_times") or op.attributes.get("shape") or [0])[0]
+    return ranks[0] == ranks[1] and first == (1 if "repeat_times" in op.attributes else -1)
 
 
 def in_sequences(x: Variable, call: str) -> Variable:
