@@ -153,8 +153,8 @@ constexpr Setting kSettings[] = {
   {"restart", "", "", "None", "ROLE=WHAT,…", Group::restart, kOurs, Kind::value,
    "who is started again when a process of the role fails: group, process or never; default: process in a ps "
    "job, otherwise group",
-   "In a ps job the servers keep the model, and with mode sync the place of each trainer in the data: whoever dies "
-   "is started again alone. Servers of another runtime may not let a single trainer come back; "
+   "In a ps job the servers keep the model, and with mode sync the place of each trainer in the data: "
+   "whoever dies is started again alone. Servers of another runtime may not let a single trainer come back; "
    "`--restart=trainer=group` starts all trainers again."},
   {"restart_budget", "", "", "None", "CAUSE=N,…", Group::restart, kOurs, Kind::value,
    "restarts by cause, beside --max_restart: crash, oom, preemption, hang"},

@@ -170,7 +170,7 @@ def test_a_server_is_started_again_alone_and_the_trainers_go_on(ps_job, work):
 def test_a_trainer_of_servers_is_started_again_alone(ps_job, work):
     job = ps_job("--max_restart=3", "--containment=cgroup2")
     os.kill(int(job.log("workerlog.1").split()[1]), signal.SIGKILL)
-    pod = wait_until(lambda: [one for one in work.directory.glob("log/*/1/workerlog.1")], "the second start")[0]
+    pod = wait_until(lambda: list(work.directory.glob("log/*/1/workerlog.1")), "the second start")[0]
     wait_until(lambda: "training" in pod.read_text(), "the second training")
     (work.directory / "go").touch()
     assert job.finish().status == 0, job.err
