@@ -24,6 +24,7 @@ _TABLE = {
     "framework": "framework",
     "heartbeat": "_heartbeat:heartbeat",
     "incubate": "incubate",
+    "geometric": "geometric",
     "io": "io",
     "jit": "jit",
     "metric": "metric",

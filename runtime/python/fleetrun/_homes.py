@@ -59,6 +59,7 @@ distributed.fleet.log_util: distributed.fleet.utils.log_util
 distributed.fleet.utils: fluid.contrib.utils
 distributed.fleet.utils.fs: fluid.contrib.utils.hdfs_utils
 io.readers: fluid.contrib.reader
+incubate.layers: fluid.contrib.layers fluid.contrib.layers.nn fluid.contrib.layers.metric_op
 regularizer: base.regularizer
 nn.clip: base.clip
 distributed.fleet.older: fluid.transpiler.distribute_transpiler.distributed_strategy

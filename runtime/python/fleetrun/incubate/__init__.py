@@ -4,5 +4,11 @@ from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(
     __name__,
-    {"optimizer": "incubate.optimizer", **_lazy.names("static.averages", "LookAhead ModelAverage")},
+    {
+        "layers": "incubate.layers",
+        "optimizer": "incubate.optimizer",
+        **_lazy.names("static.averages", "LookAhead ModelAverage"),
+        **_lazy.names("geometric", "segment_max segment_mean segment_min segment_sum"),
+        "graph_send_recv": "geometric:graph_send_recv",
+    },
 )

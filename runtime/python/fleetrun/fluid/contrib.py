@@ -1,0 +1,12 @@
+"""paddle.fluid.contrib: layers of ranking models of Paddle 1.x (incubate/layers.py), and modules."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        **_lazy.names("incubate.layers", "fused_embedding_seq_pool partial_concat partial_sum shuffle_batch"),
+        "ctr_metric_bundle": "static.metrics:ctr_metric_bundle",
+        "sparse_embedding": "static.nn:sparse_embedding",
+    },
+)

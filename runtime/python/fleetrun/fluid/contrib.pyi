@@ -1,0 +1,9 @@
+# Written by scripts/python-stubs.
+"""paddle.fluid.contrib: layers of ranking models of Paddle 1.x (incubate/layers.py), and modules."""
+from fleetrun.incubate.layers import fused_embedding_seq_pool as fused_embedding_seq_pool
+from fleetrun.incubate.layers import partial_concat as partial_concat
+from fleetrun.incubate.layers import partial_sum as partial_sum
+from fleetrun.incubate.layers import shuffle_batch as shuffle_batch
+from fleetrun.static.metrics import ctr_metric_bundle as ctr_metric_bundle
+from fleetrun.static.nn import sparse_embedding as sparse_embedding
+__all__ = ['fused_embedding_seq_pool', 'partial_concat', 'partial_sum', 'shuffle_batch', 'ctr_metric_bundle', 'sparse_embedding']
