@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <regex>
 #include <set>
 
+#include "launcher/model/signal_map.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -76,6 +78,12 @@ std::string shown(const Flag& flag) {
   throw TorchrunUsage("argument " + shown(flag) + ": " + why);
 }
 
+std::optional<double> parse_float(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return text.empty() || *end != 0 ? std::nullopt : std::optional(value);
+}
+
 const Flag& flag_of(std::string_view name) {
   return *std::find_if(std::begin(kFlags), std::end(kFlags), [&](const Flag& f) { return f.name == name; });
 }
@@ -113,7 +121,7 @@ class Given {
   void set(const Flag& flag, const std::string& value) {
     if (flag.takes == Takes::number && !value.empty() && !parse_integer(value))
       refuse_argument(flag, "invalid int value: " + python_repr(value));
-    if (flag.takes == Takes::seconds && !parse_duration_ms(value))
+    if (flag.takes == Takes::seconds && !parse_float(value))
       refuse_argument(flag, "invalid float value: " + python_repr(value));
     values_[flag.name] = value;
   }
@@ -201,15 +209,36 @@ std::set<int> read_ranks(const std::string& text) {
   return ranks;
 }
 
+void check_choice(const Given& given, std::string_view name, std::string_view words) {
+  std::string shown;
+  for (const std::string& word : split(words, ' ')) {
+    if (given[name] == word) return;
+    shown.append(shown.empty() ? "" : ", ").append(python_repr(word));
+  }
+  refuse_argument(flag_of(name),
+                  "invalid choice: " + python_repr(given[name]) + " (choose from " + shown + ")");
+}
+
+void check_nodes(const std::string& text) {
+  const std::vector<std::string> ends = split(text, ':');
+  if (ends.size() > 2)
+    throw Error(ErrorKind::usage, "nnodes=" + printable(text) + " is not in \"MIN:MAX\" format");
+  const auto least = parse_integer(ends.empty() ? "" : ends.front());
+  const auto most = parse_integer(ends.empty() ? "" : ends.back());
+  if (!least || !most || *least < 1 || *most < *least)
+    throw Error(ErrorKind::usage,
+                "min_nodes must be > 0 and <= max_nodes, and --nnodes is '" + printable(text) + "'",
+                "write a number of hosts, or MIN:MAX");
+}
+
 /// What torchrun itself checks of the values, in its words.
 void check(const Given& given) {
-  const std::string& method = given["start-method"];
-  if (method != "spawn" && method != "fork" && method != "forkserver")
-    refuse_argument(flag_of("start-method"), "invalid choice: " + python_repr(method) +
-                                                 " (choose from 'spawn', 'fork', 'forkserver')");
-  const std::vector<std::string> nodes = split(given["nnodes"], ':');
-  if (nodes.size() > 2)
-    throw Error(ErrorKind::usage, "nnodes=" + printable(given["nnodes"]) + " is not in \"MIN:MAX\" format");
+  check_choice(given, "start-method", "spawn fork forkserver");
+  if (!given["numa-binding"].empty())
+    check_choice(given, "numa-binding", "node socket exclusive core-complex");
+  check_nodes(given["nnodes"]);
+  if (*parse_float(given["monitor-interval"]) <= 0)
+    throw Error(ErrorKind::usage, "monitor_interval must be > 0");
   if (*parse_integer(given["max-restarts"]) < 0) throw Error(ErrorKind::usage, "max_restarts must be >= 0");
   if (given.is_on("module") && given.is_on("no-python") && !given.is_on("run-path"))
     throw Error(ErrorKind::usage,
@@ -219,6 +248,12 @@ void check(const Given& given) {
         ErrorKind::usage,
         "Could not find entrypoint under 'torchrun.logs_specs[" + printable(given["logs-specs"]) + "]' key",
         "plug-ins of torchrun are not run: leave --logs-specs out");
+  for (const std::string& option : split(given["rdzv-conf"], ',')) {
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos || equals + 1 == option.size())
+      throw Error(ErrorKind::usage, "The rendezvous configuration option '" + printable(option) +
+                                        "' must have a value specified.");
+  }
   const std::string& per_node = given["nproc-per-node"];
   const auto count = parse_integer(per_node);
   if (!count && per_node != "auto" && per_node != "cpu" && per_node != "gpu")
@@ -273,12 +308,19 @@ void set_rendezvous(const Given& given, TorchrunCommand& command) {
   if (several) values["rank"] = given["node-rank"];
 }
 
-/// INT, TERM, …: the job stops, and its processes get the same signal.
-std::string signal_map(const std::string& signals) {
+/// INT, TERM, …: the job stops, and its processes get the same signal. Others than can be caught are passed
+/// over, as torchrun does.
+std::string signal_map(const std::string& signals, std::vector<std::string>& notes) {
   std::vector<std::string> rules;
-  for (std::string name : split(signals, ',')) {
-    if (name.starts_with("SIG")) name.erase(0, 3);
-    if (!name.empty() && name != "KILL") rules.push_back(name + "=stop:" + name);
+  for (const std::string& signal : split(signals, ',')) {
+    const std::string name = signal.starts_with("SIG") ? signal.substr(3) : signal;
+    try {
+      const std::string rule = name + "=stop:" + name;
+      parse_signal_map(rule);
+      rules.push_back(rule);
+    } catch (const Error&) {
+      notes.push_back("signal " + printable(signal) + " cannot be handled");
+    }
   }
   return join(rules, ",");
 }
@@ -292,8 +334,8 @@ void set_options(const Given& given, TorchrunCommand& command) {
   values["log_level"] = "WARNING";
   values["show"] = "none";
   values["signals_to_handle"] = given["signals-to-handle"];
-  if (const std::string map = signal_map(given["signals-to-handle"]); !map.empty())
-    values["signal_map"] = map;
+  const std::string map = signal_map(given["signals-to-handle"], command.options.notes);
+  if (!map.empty()) values["signal_map"] = map;
   if (!given["local-addr"].empty()) values["host"] = given["local-addr"];
   if (!given["numa-binding"].empty()) values["numa_binding"] = given["numa-binding"];
   if (!given["shutdown-timeout"].empty()) values["grace"] = given["shutdown-timeout"];

@@ -19,9 +19,15 @@ USAGE = 2
 LOCAL_RANK = "--local_rank" if torch.__version__.startswith("1.") else "--local-rank"
 
 
+def visible_devices():
+    """The GPUs that PyTorch sees, which its tests replace."""
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return ",".join(map(str, range(count)))
+
+
 def fleetrun_torchrun(words):
     """Runs the job, hands on what it prints, and raises as torch.distributed.run does."""
-    environment = {**os.environ, "PYTHON_EXEC": os.environ.get("PYTHON_EXEC", sys.executable)}
+    environment = {"CUDA_VISIBLE_DEVICES": visible_devices(), "PYTHON_EXEC": sys.executable, **os.environ}
     done = subprocess.run([os.environ.get("FLEETRUN", "fleetrun"), "torchrun", *words], env=environment,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     sys.stdout.write(done.stdout)

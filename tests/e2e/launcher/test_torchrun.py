@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -34,6 +35,19 @@ def torchrun(work, python):
     return run
 
 
+@pytest.fixture
+def port():
+    """Outside of the range from which the kernel takes ports by itself, and of other tests'."""
+    with socket.socket() as probe:
+        for number in range(29500 + os.getpid() % 2000, 32700):
+            try:
+                probe.bind(("127.0.0.1", number))
+                return number
+            except OSError:
+                continue
+    pytest.fail("no port is free")
+
+
 def told(text):
     return sorted((json.loads(line) for line in text.splitlines()), key=lambda one: int(one[0]["RANK"]))
 
@@ -43,17 +57,17 @@ def run_directory(work, name="logs"):
     return directory
 
 
-def test_processes_write_to_the_terminal_and_have_torchruns_variables(work, torchrun):
+def test_processes_write_to_the_terminal_and_have_torchruns_variables(work, torchrun, port):
     work.script("tell.py", TELL)
     job = torchrun("--nproc-per-node=2", "--max-restarts=4", "--role=worker", "--rdzv-id=run7",
-                   "--master-port=29617", "tell.py", "--tee", "3")
+                   f"--master-port={port}", "tell.py", "--tee", "3")
     assert job.status == 0, job.err
     assert sorted(job.err.splitlines()) == ["err of 0", "err of 1"]
     (_, first), (variables, second) = told(job.out)
     assert first == second == ["--tee", "3"]
     wanted = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0",
               "GROUP_WORLD_SIZE": "1", "ROLE_RANK": "1", "ROLE_WORLD_SIZE": "2", "ROLE_NAME": "worker",
-              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29617", "TORCHELASTIC_RUN_ID": "run7",
+              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "TORCHELASTIC_RUN_ID": "run7",
               "TORCHELASTIC_MAX_RESTARTS": "4", "TORCHELASTIC_RESTART_COUNT": "0", "OMP_NUM_THREADS": "1"}
     assert wanted.items() <= variables.items()
 
@@ -144,10 +158,10 @@ def test_nothing_is_left_of_logs_that_nobody_asked_for(work, torchrun):
     assert list(place.iterdir()) == []
 
 
-def test_two_launchers_on_one_host_form_one_job(work, python):
+def test_two_launchers_on_one_host_form_one_job(work, python, port):
     work.script("say.sh", '#!/bin/sh\necho "$RANK of $WORLD_SIZE in $GROUP_RANK" >> "said.$RANK"\n', 0o755)
     flags = ["torchrun", "--no-python", "--nnodes=2", "--nproc-per-node=2", "--rdzv-backend=c10d",
-             "--rdzv-endpoint=127.0.0.1:29741", "--rdzv-id=pair", "./say.sh"]
+             f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=pair", "./say.sh"]
     jobs = [work.start(*flags, environment=clean_environment(PYTHON_EXEC=python)) for _ in range(2)]
     assert [job.finish().status for job in jobs] == [0, 0]
     said = sorted(path.read_text() for path in pathlib.Path(work.directory).glob("said.*"))

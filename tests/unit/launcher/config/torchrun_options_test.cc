@@ -111,6 +111,13 @@ TEST_CASE("what torchrun refuses is refused, a wrong command line and wrong valu
         "'forkserver')");
   CHECK(usage({"--role", "--tee=3", "a"}) == "argument --role: expected one argument");
   CHECK(usage({"--standalone=1", "a"}) == "argument --standalone: ignored explicit argument '1'");
+  CHECK(usage({"--numa-binding=x", "a"}) ==
+        "argument --numa-binding/--numa_binding: invalid choice: 'x' (choose from 'node', 'socket', "
+        "'exclusive', 'core-complex')");
+  CHECK(refusal({"--monitor-interval=-1"}) == "monitor_interval must be > 0");
+  CHECK(refusal({"--nnodes=0"}) == "min_nodes must be > 0 and <= max_nodes, and --nnodes is '0'");
+  CHECK(refusal({"--nnodes=x"}) == "min_nodes must be > 0 and <= max_nodes, and --nnodes is 'x'");
+  CHECK(refusal({"--rdzv-conf=x"}) == "The rendezvous configuration option 'x' must have a value specified.");
   CHECK(refusal({"--max-restarts=-1"}) == "max_restarts must be >= 0");
   CHECK(refusal({"--nnodes=1:2:3"}) == "nnodes=1:2:3 is not in \"MIN:MAX\" format");
   CHECK(refusal({"--nproc-per-node=many"}) == "Unsupported nproc_per_node value: many");
@@ -144,6 +151,8 @@ TEST_CASE("signals that end the job are handed on as they are, and the grace is 
         std::vector<std::pair<std::string, std::string>>{{"TERM", "stop:TERM"}, {"USR1", "stop:USR1"}});
   CHECK(job.signals_to_handle == "SIGTERM,SIGUSR1");
   CHECK(job.grace.all == std::chrono::seconds(7));
+  CHECK(command({"--signals-to-handle=SIGFOO,SIGKILL,SIGINT"}).options.notes ==
+        Words{"signal SIGFOO cannot be handled", "signal SIGKILL cannot be handled"});
   CHECK(config({}, {{"TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "9"}}).grace.all == std::chrono::seconds(9));
 }
 
