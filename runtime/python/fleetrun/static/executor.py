@@ -509,10 +509,11 @@ def _asks_for_sequences(program, name):
         return False
     reached = {name}
     for op in program.ops:
-        # lod_reset parts the rows of its first input anew.
-        if not reached.isdisjoint(op.inputs[1:] if op.type == "lod_reset" else op.inputs):
-            if op.type in kinds:
+        if op.type in kinds:  # of their first input alone
+            if op.inputs[0] in reached:
                 return True
+        # lod_reset parts the rows of its first input anew.
+        elif not reached.isdisjoint(op.inputs[1:] if op.type == "lod_reset" else op.inputs):
             reached.update(op.outputs)
     return False
 
