@@ -44,7 +44,6 @@ DEPARTURES = {
     "steps down of a size that is not known": r"::-\d|paddle\.strided_slice\(",
     "increment that its gradient takes back": r"paddle\.increment\(",
     "diff of a size that is not known": r"paddle\.diff\(",
-    "which of equal values kthvalue and topk name": r"paddle\.(kthvalue|topk)\(",
     "amax and amin of one value": r"paddle\.(amax|amin)\(",
 }
 
