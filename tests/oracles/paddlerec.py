@@ -2,16 +2,19 @@
 """Runs PaddleRec's static models, unmodified, with fleetrun and with real Paddle, and writes a table of it.
 
 usage: tests/oracles/paddlerec.py CHECKOUT WORK [--paddle PYTHON] [--only MODEL,…] [--cells CELL,…]
-                                                  [--limit 240]
+                                                  [--limit 240] [--seed 1] [--missing]
 
 CHECKOUT is a checkout of PaddlePaddle/PaddleRec, WORK a folder for a copy of it, the logs and cells.json,
 from which the table is written: tests/oracles/paddlerec_cells.md. A run with --only or --cells replaces those
-cells and keeps the others. fleetrun is $FLEETRUN_BIN or the one in PATH; PYTHON (2.6.2) trains on from what
-fleetrun saved. Both need what PaddleRec's readers import: yaml, six, pandas, sklearn, tqdm, and an xxhash
-below 4, that takes text ($PYTHONPATH is passed on).
+cells and keeps the others; with --missing it keeps those that are there, too: the same command goes on where
+it was stopped. --seed is that of Python's hashes, of random and of numpy, in every process. fleetrun is
+$FLEETRUN_BIN or the one in PATH; PYTHON (2.6.2) trains on from what fleetrun saved. Both need what
+PaddleRec's readers import: yaml, six, pandas, sklearn, tqdm, and an xxhash below 4, that takes text
+($PYTHONPATH is passed on).
 
 Cells: train (one epoch), infer, resume (from what train saved), paddle (real Paddle resumes from the same
-files: how far its loss is from ours in the first batch, and at most in all); async, sync, geo, with -1x1
+files: how far its loss is from ours in the first batch, and at most in all), paddle-train, paddle-infer and
+paddle-resume (real Paddle alone: what works there is asked for here); async, sync, geo, with -1x1
 (server, trainer) and -2x2 after it: 48 examples on parameter servers; documented: the configurations that
 PaddleRec has for them, 1 server, 2 trainers. A cell has the first and the last loss that was printed.
 """
@@ -21,6 +24,7 @@ import os
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -30,7 +34,8 @@ import paddlerec_configurations as configurations
 
 HERE = Path(__file__).resolve().parent
 MODES = [f"{mode}-{count}" for mode in ("async", "sync", "geo") for count in ("1x1", "2x2")]
-CELLS = ["train", "infer", "resume", "paddle", *MODES]
+OURS = ["train", "infer", "resume"]
+CELLS = [*OURS, "paddle", *(f"paddle-{cell}" for cell in OURS), *MODES]
 NUMBER = r"(-?\d[-+\d.e]*|nan|-?inf)"
 # A batch of PaddleRec's trainer of one process, and of train_from_dataset.
 BATCH = re.compile(r"batch_id: \d+, (.*?)avg_reader_cost|batch: \[\d+\], (.*)")
@@ -46,6 +51,8 @@ def parse(words):
     parser.add_argument("--only", default="")
     parser.add_argument("--cells", default="")
     parser.add_argument("--limit", type=int, default=240, help="seconds that one run may take")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--missing", action="store_true", help="run only cells that are not there yet")
     return parser.parse_args(words)
 
 
@@ -60,6 +67,12 @@ class Runs:
         if not self.root.exists():
             shutil.copytree(options.checkout, self.root, ignore=shutil.ignore_patterns(".git"))
         self.logs.mkdir(exist_ok=True)
+        seeds = options.work.resolve() / "seeds"
+        seeds.mkdir(exist_ok=True)
+        (seeds / "sitecustomize.py").write_text(
+            "import random\n\nimport numpy\n\n"
+            f"random.seed({options.seed})\nnumpy.random.seed({options.seed})\n")
+        self.paths = os.pathsep.join([str(seeds), *filter(None, [os.environ.get("PYTHONPATH")])])
         self.kept = options.work / "cells.json"
         self.cells = self.read()
 
@@ -69,7 +82,8 @@ class Runs:
     def run(self, name, command, folder):
         """(exit status, output with that of trainer 0, seconds)."""
         log, begin = self.logs / name.replace("/", "_"), time.monotonic()
-        fixed = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "1"}
+        fixed = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONPATH": self.paths,
+                 "PYTHONHASHSEED": str(self.options.seed)}
         shutil.rmtree(folder / "log", ignore_errors=True)
         with log.open("w") as stream:
             child = subprocess.Popen(command, cwd=folder, env={**os.environ, **fixed}, stdout=stream,
@@ -80,7 +94,13 @@ class Runs:
                 child.terminate()
                 child.wait()
                 status = 124
+            finally:
+                child.kill()  # where this script is ended
         return status, log.read_text(errors="replace"), time.monotonic() - begin
+
+    def wants(self, model, cell):
+        """Whether a cell is to be run: with --missing only one that is not there."""
+        return not (self.options.missing and self.cells.get(model, {}).get(cell))
 
     def cell(self, model, cell, command, folder):
         """Runs and keeps a cell; its text begins with `ok` when the run ended well. Returns its losses."""
@@ -129,31 +149,44 @@ def options(*more):
 
 
 def one_process(runs, model, cells):
-    """train, infer, resume and paddle of a model."""
+    """The cells of a model that need one process: ours, those of real Paddle, and Paddle with our files."""
     folder = runs.root / "models" / model
     tools = os.path.relpath(runs.root / "tools", folder)
     config, more = configurations.of(folder)
     ours = [runs.fleetrun, "--compat=paddle", "--nproc_per_node=1"]
-    command = [f"{tools}/static_trainer.py", "-m", config]
-    saved = ["runner.model_init_path=saved/0", "runner.model_save_path=resumed"]
-    rows = []
-    if "train" in cells:
-        runs.cell(model, "train", [*ours, *command, *options("runner.model_save_path=saved", *more)], folder)
-    if "infer" in cells:
-        epochs = ["runner.infer_load_path=saved", "runner.infer_start_epoch=0", "runner.infer_end_epoch=1"]
-        infer = [f"{tools}/static_infer.py", "-m", config, *options(*epochs, *more)]
-        runs.cell(model, "infer", [*ours, *infer], folder)
-    if "resume" in cells:
-        rows = runs.cell(model, "resume", [*ours, *command, *options(*saved, *more)], folder)
-        runs.keep(model, "losses", rows)
-    if "paddle" in cells and runs.options.paddle:
+
+    def run(cell, program, script, *settings):
+        given = ["-m", config, *options(*settings, *more)]
+        return runs.cell(model, cell, [*program, f"{tools}/{script}", *given], folder)
+
+    def resume(cell, program, source):
+        return run(cell, program, "static_trainer.py", f"runner.model_init_path={source}/0",
+                   "runner.model_save_path=resumed")
+
+    for program, prefix, saved in ((ours, "", "saved"), ([runs.options.paddle], "paddle-", "saved_paddle")):
+        wanted = {cell for cell in OURS if prefix + cell in cells and runs.wants(model, prefix + cell)}
+        if not program[0]:
+            continue
+        if "train" in wanted:
+            shutil.rmtree(folder / saved, ignore_errors=True)
+            run(f"{prefix}train", program, "static_trainer.py", f"runner.model_save_path={saved}")
+        if "infer" in wanted:
+            run(f"{prefix}infer", program, "static_infer.py", f"runner.infer_load_path={saved}",
+                "runner.infer_start_epoch=0", "runner.infer_end_epoch=1")
+        if "resume" in wanted:
+            if prefix:
+                without_counters(folder / saved / "0", folder / f"{saved}_plain/0")
+            rows = resume(f"{prefix}resume", program, saved + ("_plain" if prefix else ""))
+            runs.keep(model, f"{prefix}losses", rows)
+    if "paddle" in cells and runs.options.paddle and runs.wants(model, "paddle"):
         without_counters(folder / "saved/0", folder / "plain/0")
-        saved[0] = "runner.model_init_path=plain/0"
-        paddle = runs.cell(model, "paddle", [runs.options.paddle, *command, *options(*saved, *more)], folder)
+        paddle = resume("paddle", [runs.options.paddle], "plain")
         rows = runs.cells[model].get("losses", [])
         if paddle and rows:
             apart = [abs(one - other) for one, other in zip(rows, paddle)]
             runs.keep(model, "paddle", f"ok, apart {apart[0]:.0e}, then {max(apart):.0e} of {len(apart)}")
+    for copy in ("resumed", "plain", "saved_paddle_plain"):
+        shutil.rmtree(folder / copy, ignore_errors=True)
 
 
 def on_servers(runs, name, model, config, more, servers, trainers, cell, source="queue"):
@@ -175,7 +208,7 @@ def generic(runs, model, cells):
     source = "feed" if model in configurations.FED else "queue"
     pipe = f"runner.pipe_command={sys.executable} {HERE / 'paddlerec_pipe.py'} 48"
     for cell in MODES:
-        if cell in cells:
+        if cell in cells and runs.wants(model, cell):
             mode, servers, trainers = re.fullmatch(r"(\w+)-(\d)x(\d)", cell).groups()
             given = [f"runner.sync_mode={mode}", "runner.reader_type=QueueDataset", pipe,
                      "runner.example_count_method=example", *more]
@@ -186,14 +219,17 @@ def main(words):
     options = parse(words)
     options.work.mkdir(parents=True, exist_ok=True)
     runs = Runs(options)
-    only, cells = options.only.split(","), [cell for cell in options.cells.split(",") if cell] or CELLS
+    only = options.only.split(",")
+    cells = [cell for cell in options.cells.split(",") if cell] or [*CELLS, "documented"]
+    os.nice(10)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for model in configurations.models(runs.root):
         if any(part in model for part in only):
             one_process(runs, model, cells)
             generic(runs, model, cells)
     for number, (model, config, more) in enumerate(configurations.DOCUMENTED, start=1):
         wanted = any(part in f"{model}/{config}" for part in only)
-        if wanted and (not options.cells or "documented" in cells):
+        if wanted and "documented" in cells and runs.wants(f"{number} {model}/{config}", "documented"):
             configurations.write_data(runs.root / "models" / model)
             on_servers(runs, f"{number} {model}/{config}", model, config, more, 1, 2, "documented")
     configurations.write_table(runs.cells, CELLS, HERE / "paddlerec_cells.md")
