@@ -1,6 +1,7 @@
 """Layer norm, batch norm and prelu: the parameters' names are in the gradients'."""
 
 import numpy
+from name_cases import values_of, within
 
 ROWS = numpy.sin(numpy.arange(5 * 4) * 1.3).reshape(5, 4)
 IMAGE = numpy.sin(numpy.arange(3 * 2 * 3 * 4) * 1.7).reshape(3, 2, 3, 4)
@@ -124,3 +125,23 @@ def data_norm_trains(paddle, net):
         net.run()
     names = ("w", "dn.batch_size", "dn.batch_sum", "dn.batch_square_sum")
     return {name: net.value(name) for name in names}
+
+
+def _start_vectors(net):
+    """The real Paddle counts them as trained, and fleetrun does not: both get the same."""
+    for parameter in net.main.all_parameters():
+        if "spectral_norm" in parameter.name:
+            parameter.trainable = True
+            net.given[parameter.name] = values_of(parameter.name, parameter.shape)
+
+
+@within(relative=2e-5, absolute=1e-5)
+def spectral_norm(paddle, net):
+    w, kernel = net.parameter("w", IMAGE[0, 0]), net.parameter("kernel", IMAGE)
+    made = {
+        "fc": paddle.static.nn.spectral_norm(w),
+        "conv": paddle.static.nn.spectral_norm(kernel, dim=1, power_iters=3, eps=1e-6),
+        "layer": paddle.nn.SpectralNorm([3, 2, 3, 4], dim=1, power_iters=2)(kernel * 2.0),
+    }
+    _start_vectors(net)
+    return made

@@ -66,6 +66,7 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
         **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
+        "spectral_norm": "nn._spectral:spectral_norm",
         **_lazy.names("static.inputs", "create_global_var"),
         **_lazy.names(
             "fluid.schedules",

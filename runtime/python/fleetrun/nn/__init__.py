@@ -26,6 +26,7 @@ __getattr__, __dir__ = _lazy.attach(
             "LayerNorm BatchNorm BatchNorm1D BatchNorm2D GroupNorm InstanceNorm1D InstanceNorm2D "
             "InstanceNorm3D PReLU",
         ),
+        "SpectralNorm": "nn._spectral:SpectralNorm",
         **_lazy.names(
             "nn.adaptive", "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveMaxPool1D AdaptiveMaxPool2D"
         ),

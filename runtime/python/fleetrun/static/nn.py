@@ -294,5 +294,6 @@ __getattr__, __dir__ = _lazy.attach(
             "sequence_scatter sequence_slice sequence_softmax sequence_unpad",
         ),
         **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
+        "spectral_norm": "nn._spectral:spectral_norm",
     },
 )
