@@ -1,5 +1,6 @@
 #include "cli/torchrun_failures.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <signal.h>
@@ -11,13 +12,18 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
 
 #include "runtime/base/identity.h"
+#include "runtime/base/own_file.h"
+#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
+#include "runtime/base/unique_fd.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -118,11 +124,12 @@ Failure failure_of(const Ending& ending, const launcher::Plan& plan) {
   Failure failure = {&ending, &process.identity, "", Json()};
   if (!process.output || process.output->directory.empty()) return failure;
   const std::string path = process.output->place(ending.attempt, process.identity.local_rank) + "/error.json";
+  std::error_code missing;
+  if (!std::filesystem::is_regular_file(path, missing)) return failure;
   std::ifstream file(path);
-  if (!file) return failure;
   std::stringstream text;
   text << file.rdbuf();
-  failure.reply = Json::parse(text.str(), nullptr, false);
+  failure.reply = read_json<Json>(text.str());
   if (!failure.reply.is_discarded()) failure.error_file = path;
   return failure;
 }
@@ -167,7 +174,13 @@ void write_reply(const launcher::Report& report, const launcher::Plan& plan,
   if (root.error_file.empty()) return;
   if (root.reply.contains("message") && root.reply["message"].is_object() && exit_code(*ending) != 0)
     root.reply["message"]["errorCode"] = exit_code(*ending);
-  std::ofstream(reply, std::ios::trunc) << root.reply.dump();
+  const UniqueFd file(open_own(reply, O_WRONLY | O_CREAT | O_TRUNC, Readers::by_directory));
+  const std::string json = root.reply.dump();
+  for (std::string_view text = json; file && !text.empty();) {
+    const ssize_t count = ::write(file.value(), text.data(), text.size());
+    if (count <= 0 && errno != EINTR) return;
+    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  }
 }
 
 }  // namespace fleetrun::cli

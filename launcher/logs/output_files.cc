@@ -8,16 +8,17 @@
 #include <system_error>
 
 #include "runtime/base/error.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
+constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOCTTY;
 
 UniqueFd open_stream(OutputPlan::To to, int terminal, const std::string& path) {
   if (to == OutputPlan::To::nowhere) return UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (to == OutputPlan::To::terminal) return UniqueFd(::fcntl(terminal, F_DUPFD_CLOEXEC, 3));
-  UniqueFd fd(::open(path.c_str(), kFlags, 0644));
+  UniqueFd fd(open_own(path, kFlags, Readers::by_directory));
   if (!fd)
     throw Error(ErrorKind::host, "log " + path + " cannot be made: " + std::generic_category().message(errno),
                 "choose a directory that you can write to, with --log-dir");
