@@ -60,7 +60,7 @@ def test_pytorchs_functions_start_jobs_by_us(torch_python, tmp_path):
     python, more = torch_python
     (tmp_path / "script.py").write_text(SCRIPT)
     path = [str(ROOT / "tests" / "torchrun"), *filter(None, [more.get("PYTHONPATH")])]
-    environment = clean_environment(**more, FLEETRUN=find_fleetrun())
+    environment = clean_environment(**more, FLEETRUN=find_fleetrun(), TMPDIR=str(tmp_path))
     environment["PYTHONPATH"] = ":".join(path)
     done = subprocess.run([python, "-c", CASES, pathlib.Path("script.py")], cwd=tmp_path, env=environment,
                           capture_output=True, text=True, timeout=240, check=False)

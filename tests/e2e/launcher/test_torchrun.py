@@ -31,6 +31,7 @@ import signal; signal.pause()
 @pytest.fixture
 def torchrun(work, python):
     def run(*words, **variables):
+        variables.setdefault("TMPDIR", str(work.directory))  # of a job that fails the logs stay
         return work.run("torchrun", *words, environment=clean_environment(PYTHON_EXEC=python, **variables))
     return run
 
