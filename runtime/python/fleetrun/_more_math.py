@@ -28,9 +28,10 @@ def cosh(x: Variable, name: str | None = None) -> Variable:
 
 def asinh(x: Variable, name: str | None = None) -> Variable:
     """The inverse of sinh, value by value."""
-    size = tensor.abs(x)
+    # Not sign(x), which is 0 at 0, and with it the slope.
+    side = tensor.scale(tensor.cast(tensor.greater_equal(x, 0.0), x.dtype), 2.0, -1.0)
     square = tensor.square(x)
-    return tensor.sign(x) * tensor.log1p(size + square / (tensor.sqrt(square + 1.0) + 1.0))
+    return side * tensor.log1p(side * x + square / (tensor.sqrt(square + 1.0) + 1.0))
 
 
 def acosh(x: Variable, name: str | None = None) -> Variable:

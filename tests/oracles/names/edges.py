@@ -224,6 +224,11 @@ def celu_at_zero(paddle, net):
     return {"out": celu(x), "softer": celu(paddle.nn.functional.relu(x), 0.5)}
 
 
+def asinh_at_zero(paddle, net):
+    x = net.parameter("x", [[0.0, -0.0, 1.5], [-1.5, 20.0, -2e-3]])
+    return {"out": paddle.asinh(x)}
+
+
 def one_alone(paddle, net):
     x = net.parameter("x", X)
     return {"concat": paddle.concat(x, 1), "sum": paddle.add_n(x)}
