@@ -14,6 +14,7 @@
 #include "cli/plot_command.h"
 #include "cli/predict_command.h"
 #include "cli/ps_command.h"
+#include "cli/secret_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
 #include "cli/stop_command.h"
@@ -40,6 +41,7 @@ constexpr Command kCommands[] = {
     {"plot", "plot the variables that were fetched in training", run_plot_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"torchrun", "run a job of PyTorch by torchrun's command line", run_torchrun_command},
+    {"secret", "print the secret of one job, for a host of that job alone", run_secret_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command, true},
     {"k8s", "print manifests for Kubernetes", run_k8s_command, true},
     {"help", "say what a command or a flag does", run_help_command},

@@ -69,7 +69,7 @@ std::unique_ptr<Membership> join_job(boost::asio::io_context& loop, const JobCon
                                      MembershipListener& listener) {
   ChannelSettings channel;
   if (!config.rendezvous.insecure)
-    channel.secret = rendezvous_secret(config.rendezvous, environment, channel.secret_source);
+    channel.secret = rendezvous_secret(config, environment, channel.secret_source);
   if (config.rendezvous.tls) channel.tls = TlsIdentity::make(channel.secret);
   channel.version = FLEETRUN_VERSION;
   hmac_sha256("", "");  // should libcrypto be missing, it is said here, not in the middle of a handshake

@@ -201,8 +201,7 @@ RunValues Session::run_values() {
 
 /// What the processes prove themselves with.
 void Session::write_secret(const std::vector<std::string>& directories) {
-  const Secret secret =
-      link_ ? job_secret(config_.rendezvous, environment_, place_->world.run) : Secret::random();
+  const Secret secret = link_ ? job_secret(config_, environment_, place_->world.run) : Secret::random();
   try {
     secret_file_ = SecretFile(directories, facts_.pod_name, secret);
   } catch (const Error&) {

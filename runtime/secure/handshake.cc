@@ -67,7 +67,7 @@ class Fields {
 std::string how_to_share(const std::string& source) {
   return "copy the same file to every host (with mode 0600), and name it with --secret-file where it is "
          "not " +
-         (source.empty() ? "in ~/.config/fleetrun" : source);
+         (source.empty() ? "in ~/.config/fleetrun" : source) + "; launchers need one --job_id, too";
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ void Handshake::check(const Peer& peer) const {
                     std::to_string(peer.protocol) + "), and this host fleetrun " + settings_.version +
                     " (protocol " + std::to_string(settings_.protocol) + ")",
                 "install the same fleetrun on all hosts");
-  const unsigned other_role = settings_.side == Side::client ? 'S' : 'C';
+  const unsigned char other_role = settings_.side == Side::client ? 'S' : 'C';
   if (peer.role != other_role)
     throw Error(ErrorKind::data, settings_.peer + " has the wrong part: two launchers dialled each other");
   if (peer.purpose != settings_.purpose)

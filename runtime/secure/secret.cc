@@ -18,6 +18,7 @@
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/secure/job_secret_file.h"
 
 namespace fleetrun {
 namespace {
@@ -61,8 +62,18 @@ bool decode_digits(std::string_view digits, int bits, int (*value_of)(char), std
   return true;
 }
 
+constexpr std::string_view kOfJob = "job ";
+
+/// The first line where it names a job, with its end.
+std::string_view line_of_job(std::string_view text) {
+  const std::size_t end = text.find('\n');
+  return text.starts_with(kOfJob) && end != std::string_view::npos ? text.substr(0, end + 1)
+                                                                   : std::string_view();
+}
+
 /// The 32 bytes that a file's content stands for, into `bytes`.
 bool decode_secret(std::string_view text, std::string& bytes) {
+  text.remove_prefix(line_of_job(text).size());
   if (text.size() == Secret::kBytes) {
     bytes = text;
     return true;
@@ -291,6 +302,23 @@ Secret user_secret(const Environ& environment, std::string& path) {
     }
   }
   return read_secret_file(path);
+}
+
+Secret secret_of_job(const Secret& own, const std::string& job) {
+  return own.derive("launchers of job " + job);
+}
+
+std::string job_secret_text(const Secret& of_job, const std::string& job) {
+  return std::string(kOfJob) + job + "\n" + hex(of_job.bytes()) + "\n";
+}
+
+std::string job_of_secret_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return {};
+  Wiped text;
+  text.text = read_small_file(fd.value(), path);
+  const std::string_view line = line_of_job(text.text);
+  return line.empty() ? "" : std::string(line.substr(kOfJob.size(), line.size() - kOfJob.size() - 1));
 }
 
 }  // namespace fleetrun

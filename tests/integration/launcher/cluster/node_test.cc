@@ -1,4 +1,6 @@
 // Nodes that meet through join_job(), all of them in one loop, on addresses of the loopback.
+#include <sys/stat.h>
+
 #include <deque>
 
 #include "launcher/cluster/join.h"
@@ -7,7 +9,9 @@
 #include "launcher/model/world.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/secure/job_secret_file.h"
 #include "tests/support/cluster_loop.h"
+#include "tests/support/errors.h"
 #include "tests/support/temp_dir.h"
 
 using namespace fleetrun;
@@ -156,6 +160,36 @@ TEST_CASE("with another secret the newcomer ends, and both sides say why") {
                                elsewhere.file(".config/fleetrun/secret") + ")") == 0);
   CHECK(stranger.end->why.find("--secret-file") != std::string::npos);
   CHECK(job.nodes[0].told("(" + job.home.file(".config/fleetrun/secret") + ")"));
+}
+
+TEST_CASE("a host that was given one job's secret joins that job, and no other") {
+  Job job;
+  TempDir elsewhere;
+  std::string where;
+  const Secret own = user_secret(job.environ, where);
+  const auto file_of = [&](const std::string& name) {
+    const std::string path = elsewhere.write(name, job_secret_text(secret_of_job(own, name), name));
+    REQUIRE(::chmod(path.c_str(), 0600) == 0);
+    return path;
+  };
+  job.environ.set("HOME", elsewhere.path().string());
+  JobConfig another = job.config(2, {2, 2, 1}), member = another;
+  another.rendezvous.secret_file = file_of("another");
+  member.rendezvous.secret_file = file_of("job");
+  const std::string said = error_of([&] { job.add(another); }).what();
+  CHECK(said.find("has the secret of job another alone, and this is job job") != std::string::npos);
+  another.rendezvous.secret_file =  // its line says so, but what follows is not
+      elsewhere.write("forged", job_secret_text(secret_of_job(own, "another"), "job"));
+  REQUIRE(::chmod(another.rendezvous.secret_file->c_str(), 0600) == 0);
+  job.environ.set("HOME", job.home.path().string());
+  job.add(1, {2, 2, 1});
+  job.until([&] { return !listen_at("127.0.0.1", job.master.port); });
+  TestNode& stranger = job.add(another);
+  job.until([&] { return stranger.end && job.nodes[0].told("has another secret than this host"); });
+  CHECK(stranger.end->exit_status == 125);
+  TestNode& welcome = job.add(member);
+  job.until([&] { return job.nodes[0].world && welcome.world; });
+  CHECK(*job.nodes[0].world == *welcome.world);
 }
 
 TEST_CASE("a secret that is not safe keeps a launcher from joining") {

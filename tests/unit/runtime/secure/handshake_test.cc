@@ -128,12 +128,14 @@ TEST_CASE("with different secrets both sides say so, and name their own file") {
       exchange.client.failure ==
       "10.0.0.1:7777 has another secret than this host (/users/c/secret) | copy the same file to every host "
       "(with "
-      "mode 0600), and name it with --secret-file where it is not /users/c/secret");
+      "mode 0600), and name it with --secret-file where it is not /users/c/secret; launchers need one "
+      "--job_id, too");
   CHECK(
       exchange.server.failure ==
       "10.0.0.2:4711 has another secret than this host (/users/s/secret) | copy the same file to every host "
       "(with "
-      "mode 0600), and name it with --secret-file where it is not /users/s/secret");
+      "mode 0600), and name it with --secret-file where it is not /users/s/secret; launchers need one "
+      "--job_id, too");
   CHECK(exchange.client.config);
   CHECK(exchange.server.config);
 }

@@ -12,6 +12,8 @@
 
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
+#include "runtime/secure/job_secret_file.h"
 #include "tests/support/temp_dir.h"
 
 using namespace fleetrun;
@@ -118,6 +120,24 @@ TEST_CASE("secrets are drawn, compared and derived") {
   CHECK_FALSE(one.derive("job:a") == one);
   CHECK(one.derive("x").bytes() == hmac_sha256(one.bytes(), "x"));
   CHECK_THROWS_WITH_AS(Secret::from_bytes("short"), "a secret has 32 bytes, not 5", Error);
+}
+
+TEST_CASE("a job's secret is that job's alone, and its file says which") {
+  const TempDir directory;
+  const Secret own = Secret::random(), of_a = secret_of_job(own, "a");
+  CHECK(of_a == secret_of_job(own, "a"));
+  CHECK_FALSE(of_a == secret_of_job(own, "b"));
+  CHECK_FALSE(of_a == own);
+  const std::string text = job_secret_text(of_a, "a");
+  CHECK(text.starts_with("job a\n"));
+  CHECK(text.find(hex(own.bytes())) == std::string::npos);
+  const std::string path = directory.write("a", text);
+  REQUIRE(::chmod(path.c_str(), 0600) == 0);
+  CHECK(read_secret_file(path) == of_a);
+  CHECK(job_of_secret_file(path) == "a");
+  write_secret_file(directory.file("own"), own);
+  CHECK(job_of_secret_file(directory.file("own")) == "");
+  CHECK(job_of_secret_file(directory.file("none")) == "");
 }
 
 TEST_CASE("a secret that is written reads back, and nothing is overwritten") {
