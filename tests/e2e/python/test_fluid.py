@@ -134,3 +134,15 @@ np.testing.assert_array_equal(found[7], np.cumsum(x, 1) - x)
 np.testing.assert_array_equal(found[8], np.cumsum(x[:, ::-1], 1)[:, ::-1] - x)
 np.testing.assert_array_equal(found[9], np.cumsum(x[::-1], 0)[::-1])
 """)
+
+
+def test_results_of_fc_are_named_after_the_layer(run):
+    done = run("""
+import fleetrun as paddle
+from fleetrun import fluid
+paddle.enable_static()
+x = paddle.static.data("x", [None, 3])
+plain, named = paddle.static.nn.fc(x, 2, activation="relu"), fluid.layers.fc(x, 2, act="softmax", name="l3")
+print(plain.name, named.name, (plain + named).name.startswith("fc"), fluid.layers.cos_sim(plain, named).name)
+""")
+    assert done.stdout == "fc_0.tmp_2 l3.tmp_2 False cos_sim_0.tmp_0\n"

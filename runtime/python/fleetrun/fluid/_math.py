@@ -529,4 +529,6 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     """The cosine of the angle between rows. Shape: X[n, width], Y[n, width] or [1, width] -> [n, 1]."""
     product = tensor.sum(X * Y, axis=1, keepdim=True)
     left = tensor.sqrt(tensor.sum(tensor.square(X), axis=1, keepdim=True))
-    return product / (left * tensor.sqrt(tensor.sum(tensor.square(Y), axis=1, keepdim=True)))
+    lengths = left * tensor.sqrt(tensor.sum(tensor.square(Y), axis=1, keepdim=True))
+    # Named as Paddle's operator, which is one: scripts fetch it by that.
+    return framework.append("cos_sim", "elementwise_div", [product, lengths])

@@ -1,22 +1,20 @@
 """The activation that layers of paddle.static.nn and fluid.layers take by name."""
 
+from fleetrun import framework
 from fleetrun._error import Error
 from fleetrun._types import Variable
-from fleetrun.nn import functional
 
 __all__ = ["activated"]
 
 
-def activated(function: str, name: str | None, x: Variable) -> Variable:
-    """The activation `name` of x; None leaves it. Throws: Error(config) naming `function`."""
-    known = {
-        "relu": functional.relu,
-        "sigmoid": functional.sigmoid,
-        "tanh": functional.tanh,
-        "softmax": functional.softmax,
-    }
-    if name is not None and name not in known:
+_KNOWN = ("relu", "sigmoid", "tanh", "softmax")  # Operators, too, without attributes.
+
+
+def activated(function: str, name: str | None, x: Variable, layer: str | None = None) -> Variable:
+    """The activation `name` of x, named after a layer where one is given; None leaves it. Throws:
+    Error(config) naming `function`."""
+    if name is not None and name not in _KNOWN:
         raise Error(
-            "config", f'{function}(activation="{name}") is not supported', f"use one of {', '.join(known)}"
+            "config", f'{function}(activation="{name}") is not supported', f"use one of {', '.join(_KNOWN)}"
         )
-    return x if name is None else known[name](x)
+    return x if name is None else framework.append(name, name, [x], layer=layer)

@@ -54,8 +54,8 @@ def fc(
         total = product if total is None else tensor.add(total, product)
     if bias_attr is not False:
         bias = framework.make_parameter(layer, [size], "float32", bias_attr, True, None, named=True)
-        total = tensor.add(total, bias)
-    return activated("paddle.static.nn.fc", activation, total)
+        total = framework.append("elementwise_add", "elementwise_add", [total, bias], layer=layer)
+    return activated("paddle.static.nn.fc", activation, total, layer)
 
 
 def conv2d(
