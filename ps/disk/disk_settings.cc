@@ -4,22 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <string>
 
 #include "ps/disk/rocksdb_rows.h"
 #include "runtime/base/error.h"
+#include "runtime/base/memory_limit.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::ps {
 namespace {
 
 std::uint64_t memory_of_host() {
-  std::uint64_t bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" where there is no limit
-  if (std::uint64_t limit = 0; group >> limit && limit != 0) bytes = std::min(bytes, limit);
-  return bytes;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                              static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return std::min(bytes, cgroup_memory_limit().value_or(bytes));
 }
 
 std::uint64_t limit_of(const Environ& environ) {

@@ -181,8 +181,8 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
 Message Server::State::answer(const wire::Header& header, Reader& body, const MessageSource& answers) {
   switch (header.method) {
     case wire::Method::pull: {
-      quota.check();
       const wire::PullRequest request = wire::read_pull(body);
+      check_quota(request.sections, request.keys);
       note_pull(header, request);
       Message rows = current()->pull(request, answers);
       metrics->pulled(request.sections);

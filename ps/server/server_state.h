@@ -131,6 +131,8 @@ struct Server::State {
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
   void apply_step(const std::vector<Contribution>& step);
   std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
+  void check_quota(const wire::Sections& sections,
+                   const std::vector<std::span<const std::uint64_t>>& keys) const;
   void begin_save(const wire::Header& header, Reader& body, Respond& respond);
   void start_save(const WaitingSave& save) noexcept;
   Message freeze_save();

@@ -5,10 +5,17 @@
 
 namespace fleetrun::ps {
 
+/// Rows that are there are served whatever the memory; those of tables on disk make room for each other.
+void Server::State::check_quota(const wire::Sections& sections,
+                                const std::vector<std::span<const std::uint64_t>>& keys) const {
+  if (!quota.is_used_up()) return;
+  if (current()->lacks_rows(sections, keys)) quota.refuse();
+}
+
 std::unique_ptr<wire::PushRequest> Server::State::read_checked_push(Reader& body) const {
-  quota.check();
   auto request = std::make_unique<wire::PushRequest>(wire::read_push(body));
   current()->check(*request);
+  check_quota(request->sections, request->keys);
   metrics->pushed(request->sections);
   return request;
 }

@@ -9,12 +9,11 @@
 
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/base/memory_limit.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::ps {
 namespace {
-
-constexpr const char* kContainerLimit = "/sys/fs/cgroup/memory.max";
 
 std::optional<std::uint64_t> amount_of(std::string_view text) {
   std::uint64_t number = 0;
@@ -36,9 +35,7 @@ std::uint64_t memory_limit_of(const Environ& environ) {
                 "FLEETRUN_PS_MEMORY_LIMIT=" + printable(*text) + " is not an amount of memory",
                 "write bytes, or a number with K, M, G or T: FLEETRUN_PS_MEMORY_LIMIT=16G");
   }
-  std::uint64_t bytes = 0;
-  if (std::ifstream(kContainerLimit) >> bytes) return bytes / 100 * 95;
-  return 0;
+  return cgroup_memory_limit().value_or(0) / 100 * 95;
 }
 
 std::uint64_t resident_bytes() {
@@ -47,17 +44,20 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-void MemoryQuota::check() {
-  if (limit_ == 0) return;
+bool MemoryQuota::is_used_up() {
+  if (limit_ == 0) return false;
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
                        std::chrono::steady_clock::now().time_since_epoch())
                        .count();
   std::int64_t looked = looked_;
   // One of several threads looks.
   if (now - looked >= kLook.count() && looked_.compare_exchange_strong(looked, now)) last_ = used_();
-  if (last_ <= limit_) return;
+  return last_ > limit_;
+}
+
+void MemoryQuota::refuse() const {
   throw Error(ErrorKind::host,
-              server_ + " has used its memory up: " + std::to_string(last_ >> 20) + " MiB of " +
+              server_ + " has no memory for new rows: " + std::to_string(last_ >> 20) + " MiB of " +
                   std::to_string(limit_ >> 20) + " MiB",
               "use more servers, let tables go to disk (on_disk), or raise FLEETRUN_PS_MEMORY_LIMIT");
 }

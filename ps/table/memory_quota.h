@@ -2,7 +2,7 @@
 // it for using more than its host or container has.
 //
 // FLEETRUN_PS_MEMORY_LIMIT says how much: bytes, or with K, M, G or T. Default: 95 % of what its container
-// may have; none where that is not limited.
+// may have (cgroups of version 1 or 2); none where that is not limited.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,9 @@ class MemoryQuota {
   MemoryQuota(std::uint64_t limit, std::string server, std::function<std::uint64_t()> used = resident_bytes)
       : limit_(limit), server_(std::move(server)), used_(std::move(used)) {}
 
-  /// Throws: Error(host) when the server has used its memory up.
-  void check();
+  bool is_used_up();
+  /// Throws: Error(host) that says how much was used.
+  [[noreturn]] void refuse() const;
 
  private:
   std::uint64_t limit_;

@@ -136,6 +136,18 @@ Message TableSet::pull(const wire::PullRequest& request, const MessageSource& so
   return reply;
 }
 
+bool TableSet::lacks_rows(const wire::Sections& sections,
+                          const std::vector<std::span<const std::uint64_t>>& keys) const {
+  bool lacks = false;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const wire::Rows& rows = sections.sparse[i];
+    SparseTable& table = sparse(rows.table);
+    if (rows.has(wire::kNoNewRows) || table.config().on_disk) continue;
+    table.look(keys[i], [&lacks](std::size_t, std::span<const float> row) { lacks = lacks || row.empty(); });
+  }
+  return lacks;
+}
+
 void TableSet::check(const wire::PushRequest& request) const {
   check(request.sections, false);
   for (std::size_t i = 0; i < request.gradients.size(); ++i) {

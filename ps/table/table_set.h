@@ -39,6 +39,9 @@ class TableSet {
   /// Throws: as pull, and Error(data) for a gradient that is not a finite number. Brings the rows that are
   /// cold into memory, so that the disk's troubles are told here.
   void check(const wire::PushRequest& request) const;
+  /// Whether serving these keys would make a row that stays in memory. Throws: Error(config) as sparse().
+  bool lacks_rows(const wire::Sections& sections,
+                  const std::vector<std::span<const std::uint64_t>>& keys) const;
   /// Applies a push that check() has passed. Throws: Error(host) when the disk fails;
   /// nothing has changed then.
   void apply(const wire::PushRequest& request);
