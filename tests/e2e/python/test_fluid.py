@@ -112,6 +112,7 @@ from fleetrun import fluid
 x = fluid.layers.data(name="x", shape=[3], dtype="float32")
 label = fluid.layers.data(name="label", shape=[1], dtype="int64")
 layers = fluid.layers
+assert fluid.contrib.layers.shuffle_batch is fluid.contrib.shuffle_batch
 count, right = layers.create_tensor("int64"), layers.create_tensor("int32")
 share = layers.accuracy(layers.softmax(x), label, total=count, correct=right)
 area, of_batches, counters = layers.auc(layers.softmax(x[:, :2]), layers.cast(label > 1, "int64"), num_thresholds=99)

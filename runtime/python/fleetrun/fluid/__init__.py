@@ -10,6 +10,7 @@ NAMES = {
     "average": "fluid.average",
     "backward": "fluid.backward",
     "clip": "fluid.clip",
+    "contrib": "fluid.contrib",
     "compiler": "static.compiler",
     "core": "core",
     "data_feeder": "fluid.data_feeder",
