@@ -132,9 +132,9 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"FLEETRUN_PS_DISK", runtime,
      "directory for the rows beyond FLEETRUN_PS_MEMORY, best on a local SSD; default: /var/tmp"},
     {"FLEETRUN_PS_MEMORY_LIMIT", runtime,
-     "how much memory a parameter server may use before it refuses new rows: bytes, or with K, M, G or T",
-     "Rows that are there are pulled and pushed beyond it. 0 is no limit. Default: 95 % of what its container "
-     "may have (cgroups of version 1 or 2)."},
+     "memory that a parameter server may use before it refuses new rows: bytes, or with K, M, G or T",
+     "Rows that are there are pulled and pushed beyond it. 0 is no limit. Default: 95 % of what its "
+     "container may have (cgroups of version 1 or 2)."},
     {"FLEETRUN_PS_CHECKPOINT FLEETRUN_PS_CHECKPOINT_FOUND FLEETRUN_PS_CHECKPOINT_INTERVAL "
      "FLEETRUN_PS_LOG_SYNC", runtime,
      "values of --ps_checkpoint, --ps_checkpoint_found, --ps_checkpoint_interval and --ps_log_sync",
