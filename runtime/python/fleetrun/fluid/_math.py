@@ -81,10 +81,17 @@ def with_an_axis(x: Variable) -> Variable:
     return x if x.shape else tensor.reshape(x, [1])
 
 
+def _over_all(operation: Callable[..., Variable], x: Variable) -> Variable:
+    """One number with an axis, named after its operation and not a reshape: scripts fetch it by that."""
+    return operation(x if x.ndim == 1 else tensor.reshape(x, [-1]), axis=0, keepdim=True)
+
+
 def _reduce(name: str) -> Callable[..., Variable]:
     def function(
         input: Variable, dim: Axes = None, keep_dim: bool = False, name: str | None = None
     ) -> Variable:
+        if dim is None and not keep_dim:
+            return _over_all(operation, input)
         return with_an_axis(operation(input, axis=dim, keepdim=keep_dim))
 
     operation = getattr(tensor, name)
@@ -158,7 +165,7 @@ def concat(input: Sequence[Variable], axis: int = 0, name: str | None = None) ->
 
 def mean(x: Variable, name: str | None = None) -> Variable:
     """The mean of all values. Shape: [1]."""
-    return with_an_axis(tensor.mean(x))
+    return _over_all(tensor.mean, x)
 
 
 def cumsum(
