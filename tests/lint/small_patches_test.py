@@ -37,6 +37,15 @@ def copy(path, to):
     shutil.copytree(path, to, symlinks=True) if path.is_dir() else shutil.copy2(path, to)
 
 
+def source_files():
+    """What git tracks or would track; without git, what lies there but for builds and hidden folders."""
+    if shutil.which("git"):
+        return output_of("git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard",
+                         cwd=ROOT).split()
+    names = (path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file())
+    return [name for name in names if not re.match(r"build|\.", name)]
+
+
 class Checkout:
     """A copy of sources and of what the targets are linked from; only what a patch changes is compiled."""
 
@@ -44,8 +53,7 @@ class Checkout:
         built = build_folder()
         self.root, self.build = root, root / built.name
         self.changed = set()
-        files = output_of("git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", cwd=ROOT)
-        for name in files.split():
+        for name in source_files():
             if (ROOT / name).exists():
                 copy(ROOT / name, root / name)
         self.targets = ["fleetrun", *(f"man/{page}" for page in PAGES)]

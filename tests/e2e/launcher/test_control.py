@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import select
 import signal
 import socket
@@ -12,6 +11,7 @@ import time
 
 import pytest
 
+import terminals
 from fleetrun_job import DEADLINE, clean_environment, find_fleetrun, marked_pids, wait_until
 
 WAIT = "#!/bin/sh\necho up $FLEETRUN_RANK\nwhile [ ! -e go ]; do sleep 0.01; done\necho over\n"
@@ -242,7 +242,7 @@ class Terminal:
     """A job on a terminal of its own, with a shell's job control done by hand."""
 
     def __init__(self, *arguments, environment, directory):
-        self.pid, self.fd = pty.fork()
+        self.pid, self.fd = terminals.fork()
         if self.pid == 0:
             os.chdir(directory)
             os.execve(find_fleetrun(), [find_fleetrun(), *arguments], environment)
@@ -412,7 +412,7 @@ def test_ctrl_z_stops_a_lone_process_with_fleetrun_and_fg_wakes_both(control, te
 def test_a_job_that_is_begun_in_the_background_of_a_terminal_does_not_take_its_input(control):
     """As by `fleetrun cat &` in a shell: cat finds /dev/null,
     and neither reading nor writing stops anything (tostop)."""
-    pid, fd = pty.fork()
+    pid, fd = terminals.fork()
     if pid == 0:
         attributes = termios.tcgetattr(0)
         attributes[3] |= termios.TOSTOP

@@ -1,7 +1,6 @@
 """What a process writes reaches a terminal as text and colours, never as commands to it."""
 
 import os
-import pty
 import re
 import select
 import subprocess
@@ -9,6 +8,7 @@ import sys
 
 import pytest
 
+import terminals
 from fleetrun_job import DEADLINE, ROOT, clean_environment, find_fleetrun
 
 ATTACKS = (b"\x1b]0;title\x07", b"\x1b]52;c;cm0gLXJmIH4=\x1b\\", b"\x1b[2J\x1b[3J\x1b[H",
@@ -29,7 +29,7 @@ ALLOWED = re.compile(rb"\x1b\[[0-9;:]*m|\r\x1b\[K|[\t\r\n -~]|[\xc3-\xdf][\x80-\
 
 def on_terminal(work, *arguments, **variables):
     """What fleetrun with these arguments writes to a terminal of its own, and its exit status."""
-    pid, fd = pty.fork()
+    pid, fd = terminals.fork()
     if pid == 0:
         os.chdir(work.directory)
         environment = clean_environment(TERM="xterm", **variables)
