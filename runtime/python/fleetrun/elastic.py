@@ -93,6 +93,7 @@ class _Feed:
         import _thread
 
         self._lock = _thread.allocate_lock()
+        self._calling = _thread.allocate_lock()  # held while a callback of the thread runs
         self._pid = os.getpid()
         self._fd = _descriptor()
         self._partial = b""
@@ -117,9 +118,11 @@ class _Feed:
         world = self.world()
         self._followers.append(callback)
         if self._fd is not None and not self._following and os.getpid() == self._pid:
+            import atexit
             import threading
 
             self._following = True
+            atexit.register(self._leave)
             threading.Thread(target=self._run, name="fleetrun.elastic", daemon=True).start()
         return world
 
@@ -172,12 +175,20 @@ class _Feed:
             if not self._read():
                 continue
             for callback in list(self._followers):
-                try:
-                    callback(self._world)
-                except Exception:  # one that fails must not end the thread that the others need
-                    import traceback
+                with self._calling:
+                    self._call(callback)
 
-                    traceback.print_exc()
+    def _call(self, callback):
+        try:
+            callback(self._world)
+        except Exception:  # one that fails must not end the thread that the others need
+            import traceback
+
+            traceback.print_exc()
+
+    def _leave(self):
+        """Keeps the thread from calling any more: Python aborts when it ends while another thread writes."""
+        self._calling.acquire(timeout=1.0)
 
 
 def _descriptor():
