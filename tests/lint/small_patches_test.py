@@ -13,6 +13,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="there is no git to list the sources")
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ("cli", "launcher", "man", "ps", "runtime", "tests/unit")
 PAGES = ("fleetrun.1", "fleetrun-environment.7", "fleetrun-operators.7", "fleetrun-tables.7")
@@ -37,15 +39,6 @@ def copy(path, to):
     shutil.copytree(path, to, symlinks=True) if path.is_dir() else shutil.copy2(path, to)
 
 
-def source_files():
-    """What git tracks or would track; without git, what lies there but for builds and hidden folders."""
-    if shutil.which("git"):
-        return output_of("git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard",
-                         cwd=ROOT).split()
-    names = (path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file())
-    return [name for name in names if not re.match(r"build|\.", name)]
-
-
 class Checkout:
     """A copy of sources and of what the targets are linked from; only what a patch changes is compiled."""
 
@@ -53,7 +46,8 @@ class Checkout:
         built = build_folder()
         self.root, self.build = root, root / built.name
         self.changed = set()
-        for name in source_files():
+        files = output_of("git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", cwd=ROOT)
+        for name in files.split():
             if (ROOT / name).exists():
                 copy(ROOT / name, root / name)
         self.targets = ["fleetrun", *(f"man/{page}" for page in PAGES)]
