@@ -35,6 +35,7 @@ import hosts_rig  # noqa: E402
 HOSTS, LEAST, TRAINERS = 4, 2, 2
 SERVERS = (1, 2)  # numbers of the hosts with a server
 LEASE = 3  # seconds: what was lost before is known by then
+SETTLED = 2.0  # seconds in which a process that was seen to start has its own command line
 WHOLE = 60  # seconds within which the job has to be whole again
 STEPPING = 0.3  # seconds since its last step for which a trainer counts as stepping
 # a host is blamed by the job after three failures in ten minutes: so often it is not made to fail
@@ -100,6 +101,14 @@ class Job:
             time.sleep(0.05)
         return f"not whole again after {WHOLE} s\n{self.team.story()[-6000:]}"
 
+    def workers_on(self, host, expected):
+        """One that is between fork and exec is not known by its command line yet."""
+        until = time.monotonic() + SETTLED
+        workers = self.team.workers_on(host)
+        while len(workers) != expected and time.monotonic() < until:
+            workers = self.team.workers_on(host)
+        return workers
+
     def check(self):
         """What is wrong with a job that is whole, else None."""
         try:
@@ -107,7 +116,8 @@ class Job:
         except AssertionError as wrong:
             return str(wrong)
         for host in self.rig.hosts:
-            workers, expected = self.team.workers_on(host), TRAINERS + (host.number in SERVERS)
+            expected = TRAINERS + (host.number in SERVERS)
+            workers = self.workers_on(host, expected)
             if len(workers) != expected:
                 return (f"{len(workers)} processes of the job on {host.name} instead of {expected}: "
                         f"{host.processes()}")
