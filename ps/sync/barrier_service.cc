@@ -202,7 +202,9 @@ void BarrierService::give_up_on(std::uint32_t trainer, Answers& answers) {
   const Error error = gone_text(trainer);
   if (auto attended = attending_.extract(trainer); !attended.empty())
     answers.push_back(answer_with(std::move(attended.mapped()), error));
-  if (!trainer_registry_.is_in_place()) fail_waiting(error, answers);
+  if (trainer_registry_.is_in_place()) return;
+  fail_waiting(error, answers);
+  epoch_.end();
 }
 
 bool BarrierService::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation,
@@ -330,7 +332,7 @@ Error BarrierService::gone_text(std::uint32_t trainer) const {
 }
 
 void BarrierService::fail_waiting(const Error& error, Answers& answers) {
-  std::vector<Respond> waiting = epoch_.give_up();
+  std::vector<Respond> waiting = epoch_.drop_waits();
   for (BarrierRounds& barrier_rounds : barrier_rounds_) {
     for (Respond& respond : barrier_rounds.give_up()) waiting.push_back(std::move(respond));
   }

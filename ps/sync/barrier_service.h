@@ -87,7 +87,8 @@ class BarrierService {
   void count(const std::vector<Contribution>& step);
   /// epoch: the trainer's number of it; one that is over changes nothing. 0: the one under way.
   void leave_epoch(const Participant& participant, std::uint64_t epoch = 0);
-  /// Fails everything that waits and everything that would have to.
+  /// Fails everything that waits and everything that would have to. Who takes part in the epoch stays: a
+  /// checkpoint may be under way, and the next server goes on from it.
   void close();
 
   // For checkpoints and recovery, before the first request: nothing is answered and nothing kept.

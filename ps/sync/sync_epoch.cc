@@ -133,12 +133,12 @@ void SyncEpoch::read(Reader& in) {
   }
 }
 
-std::vector<Respond> SyncEpoch::give_up() {
+std::vector<Respond> SyncEpoch::drop_waits() {
   std::vector<Respond> waiting;
   for (auto& [participant, state] : participants_) {
     if (state.waiting) waiting.push_back(std::move(state.waiting->respond));
+    state.waiting.reset();
   }
-  participants_.clear();
   return waiting;
 }
 

@@ -62,8 +62,10 @@ class SyncEpoch {
   /// finish() is called with them.
   std::vector<Contribution> take_complete();
   void finish(const std::vector<Contribution>& step);
-  /// Everyone who waits; the epoch is over then.
-  std::vector<Respond> give_up();
+  /// Returns the waits of all: what they pushed in this step is dropped, and they still take part.
+  std::vector<Respond> drop_waits();
+  /// Nobody takes part any more, and nobody waits (drop_waits()).
+  void end() { participants_.clear(); }
 
   /// The steps that a trainer's threads have pushed to the end, those that are being applied among them.
   std::vector<std::uint64_t> steps(std::uint32_t trainer) const;

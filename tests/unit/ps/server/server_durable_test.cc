@@ -52,7 +52,7 @@ std::shared_ptr<Asked> ask(Server& server, std::span<const std::byte> request) {
   return asked;
 }
 
-wire::HelloAnswer hello(Server& server, std::uint32_t trainer, Mode mode = Mode::async) {
+wire::Greeting hello(Server& server, std::uint32_t trainer, Mode mode = Mode::async) {
   const Message request = make_hello({trainer, 2, mode, kTables}, 7 + trainer, 0, 1);
   const auto asked = ask(server, request.bytes());
   REQUIRE(asked->text == "ok");
@@ -67,6 +67,12 @@ Message push(std::uint32_t trainer, std::uint64_t sequence, std::uint64_t key, f
     draft.gradients[i][0] = gradient;
   }
   return std::move(draft.message);
+}
+
+std::shared_ptr<Asked> begin(Server& server, std::uint32_t trainer, std::uint64_t number) {
+  wire::Draft draft = wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, number}, 4);
+  draft.writer.value(std::uint32_t{1});
+  return ask(server, draft.message.bytes());
 }
 
 std::vector<float> rows(Server& server, std::uint32_t table) {
@@ -135,11 +141,6 @@ TEST_CASE("a checkpoint makes the log short, and what it replaces goes") {
 
 TEST_CASE("steps, sums and passes go on where they were") {
   const TempDir directory;
-  const auto begin = [](Server& server, std::uint32_t trainer, std::uint64_t number) {
-    wire::Draft draft = wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, number}, 4);
-    draft.writer.value(std::uint32_t{1});
-    return ask(server, draft.message.bytes());
-  };
   bool checkpointed = false;
   SUBCASE("by the log") {}
   SUBCASE("by a checkpoint in the middle of a step") {
@@ -162,7 +163,7 @@ TEST_CASE("steps, sums and passes go on where they were") {
   }
   Server server(options(directory, Mode::sync));
   for (const std::uint32_t trainer : {0u, 1u}) {
-    const wire::HelloAnswer answer = hello(server, trainer, Mode::sync);
+    const wire::Greeting answer = hello(server, trainer, Mode::sync);
     CHECK(answer.next_change == 2);
     CHECK(answer.rounds[2] == 1);
   }
@@ -177,6 +178,27 @@ TEST_CASE("steps, sums and passes go on where they were") {
   CHECK(ask(server, other.bytes())->text == "ok");
   CHECK(pushed->text == "ok");
   CHECK(rows(server, 2)[3] == 6.0f);
+}
+
+TEST_CASE("a checkpoint made while the server stops has the epoch that trainers are in") {
+  const TempDir directory;
+  {
+    Server server(options(directory, Mode::sync));
+    for (const std::uint32_t trainer : {0u, 1u}) hello(server, trainer, Mode::sync);
+    begin(server, 0, 1);
+    begin(server, 1, 1);
+    const auto waits = ask(server, push(0, 1, 3, 4.0f).bytes());
+    server.close();
+    CHECK(waits->text == "server 0 is stopping");
+    server.make_checkpoint();
+  }
+  Server server(options(directory, Mode::sync));
+  for (const std::uint32_t trainer : {0u, 1u}) hello(server, trainer, Mode::sync);
+  const Message mine = push(0, 1, 3, 4.0f);
+  const auto pushed = ask(server, mine.bytes());
+  CHECK(pushed->text == "nothing");
+  CHECK(ask(server, push(1, 1, 3, 2.0f).bytes())->text == "ok");
+  CHECK(pushed->text == "ok");
 }
 
 TEST_CASE("a refusal is remembered, and dense values come back") {

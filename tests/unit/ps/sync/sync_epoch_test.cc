@@ -46,11 +46,15 @@ TEST_CASE("those who left are not waited for, and an empty pass has no steps") {
   CHECK(epoch.take_complete().empty());
 }
 
-TEST_CASE("giving up returns those who wait and ends the pass") {
+TEST_CASE("who waits may be dropped and push again; nobody takes part in an epoch that has ended") {
   SyncEpoch epoch;
   epoch.begin({{0, 2}});
   push(epoch, 0, 0);
-  CHECK(epoch.give_up().size() == 1);
+  CHECK(epoch.drop_waits().size() == 1);
+  CHECK(epoch.drop_waits().empty());
+  push(epoch, 0, 0);
+  CHECK(epoch.drop_waits().size() == 1);
+  epoch.end();
   CHECK(text_of([&] { push(epoch, 0, 0); }) == "trainer 0, thread 0 pushes, but has not joined the epoch");
 }
 
