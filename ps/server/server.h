@@ -14,6 +14,7 @@
 #include "ps/base/wire.h"
 #include "ps/durable/write_barrier.h"
 #include "ps/sync/trainer_registry.h"
+#include "ps/table/memory_quota.h"
 #include "ps/table/table_memory.h"
 #include "runtime/base/timeline.h"
 
@@ -33,6 +34,8 @@ struct ServerOptions {
   std::string run = {};
   /// What the server's process may use before it refuses requests (ps/table/memory_quota.h); 0 for no limit.
   std::uint64_t memory_limit = 0;
+  /// What it does use.
+  std::function<std::uint64_t()> memory_used = resident_bytes;
   /// What the server keeps, so that it can be started again and go on.
   Durability durability = {};
   /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may

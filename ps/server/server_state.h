@@ -102,7 +102,7 @@ struct Server::State {
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
         place{wanted.rank, wanted.servers, wanted.memory},
-        quota(wanted.memory_limit, name_of(wanted)),
+        quota(wanted.memory_limit, name_of(wanted), wanted.memory_used),
         barrier_service(name_of(wanted), wanted.trainers,
                         {[this](const std::vector<Contribution>& step) { apply_step(step); },
                          std::move(all_done), [this](const BarrierEvent& event) { keep_event(event); },
