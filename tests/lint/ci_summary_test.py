@@ -21,8 +21,8 @@ def summary(tmp_path, tests=None, junit=None):
     return run.returncode, run.stdout.splitlines()
 
 
-def meson(name, result, stdout=""):
-    return {"name": name, "result": result, "stdout": stdout}
+def meson(name, result, stdout="", stderr=""):
+    return {"name": name, "result": result, "stdout": stdout, "stderr": stderr}
 
 
 def test_doctest_cases_count_one_by_one_and_other_tests_as_one(tmp_path):
@@ -45,7 +45,57 @@ def test_skipped_tests_are_said(tmp_path):
 def test_failures_are_named_and_counted(tmp_path, test, count):
     status, lines = summary(tmp_path, [test])
     assert status == 1
-    assert lines == [f"failed: base ({test['result'].lower()})", count]
+    assert lines[0] == f"failed: base ({test['result'].lower()})"
+    assert lines[-1] == count
+
+
+RULE = "=" * 79
+
+
+def test_failed_doctest_cases_are_named_with_what_they_say(tmp_path):
+    stdout = f"""{RULE}
+../tests/unit/ps/table/rows_test.cc:46:
+TEST CASE:  rows: they stay
+  by number
+
+../tests/unit/ps/table/rows_test.cc:98: \x1b[31mERROR: \x1b[0mCHECK( refused ) is NOT correct!
+  values: CHECK( false )
+
+{RULE}
+../tests/unit/ps/client/steps_test.cc:12:
+TEST CASE:  steps go on
+
+../tests/unit/ps/client/steps_test.cc:12: FATAL ERROR: test case CRASHED: SIGABRT - Abort
+
+{RULE}
+""" + DOCTEST.format(12, 10, 2)
+    _, lines = summary(tmp_path, [meson("ps", "FAIL", stdout, "terminate called\n  what():  no epoch\n")])
+    assert lines == [
+        "failed: ps (fail)",
+        "  case: rows: they stay",
+        "    by number",
+        "    ../tests/unit/ps/table/rows_test.cc:98: ERROR: CHECK( refused ) is NOT correct!",
+        "    values: CHECK( false )",
+        "  case: steps go on",
+        "    ../tests/unit/ps/client/steps_test.cc:12: FATAL ERROR: test case CRASHED: SIGABRT - Abort",
+        "  terminate called",
+        "  what():  no epoch",
+        "10 passed, 2 failed"]
+
+
+def test_another_failed_program_is_shown_by_the_end_of_its_output(tmp_path):
+    stdout = "".join(f"line {number}\n" for number in range(1000)) + "width: 1 line is too long\n"
+    _, lines = summary(tmp_path, [meson("lint", "FAIL", stdout)])
+    assert lines[0] == "failed: lint (fail)"
+    assert lines[-2:] == ["  width: 1 line is too long", "0 passed, 1 failed"]
+    assert len(lines) == 10
+
+
+def test_a_program_that_fails_everywhere_is_cut_short(tmp_path):
+    case = f"{RULE}\na_test.cc:1:\nTEST CASE:  rows\n\na_test.cc:2: ERROR: CHECK( a ) is NOT correct!\n"
+    _, lines = summary(tmp_path, [meson("ps", "FAIL", case * 300 + DOCTEST.format(300, 0, 300))])
+    assert len(lines) == 23
+    assert lines[-2:] == ["  and 290 more cases", "0 passed, 300 failed"]
 
 
 def test_pytest_failures_and_errors_are_named(tmp_path):
