@@ -302,6 +302,10 @@ const KnownConfigurations& MemberCore::known() const noexcept {
   return state_->known;
 }
 
+bool MemberCore::may_begin() const noexcept {
+  return !over() && state_->promised == 0 && !bound(*state_);
+}
+
 bool MemberCore::left() const noexcept {
   return over() && state_->left;
 }

@@ -144,6 +144,8 @@ class MemberCore {
 
   /// True once TellJobOver was said: what is left to do is to close.
   bool over() const noexcept;
+  /// No run counts on this node yet: it may begin one itself.
+  bool may_begin() const noexcept;
   /// It is over here, and goes on without this node.
   bool left() const noexcept;
   const std::string& node() const noexcept;

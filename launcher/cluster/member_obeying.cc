@@ -20,12 +20,6 @@ void say_again(State& state) {
   if (reports.timed_out) say(state, TimeUp{});
 }
 
-/// To its run: it was part of a world, stood by as a spare, or said that it is ready for one.
-bool bound(const State& state) {
-  return state.news.generation != 0 || state.others || state.known.newest().generation != 0 ||
-         !state.known.proposals().empty();
-}
-
 void on_welcome(State& state, const Welcome& welcome) {
   if (state.greeted_live && !state.live) {  // fenced meanwhile: it has to be told
     state.outputs.emplace_back(HangUp{});
@@ -150,6 +144,11 @@ void on_refused(State& state, const Refused& refused) {
 }
 
 }  // namespace
+
+bool bound(const State& state) noexcept {
+  return state.news.generation != 0 || state.others || state.known.newest().generation != 0 ||
+         !state.known.proposals().empty();
+}
 
 void greet(State& state) {
   Hello hello;

@@ -106,6 +106,8 @@ void due(State& state);  // timers
 Instant join_by(const State& state);
 
 // ---- member_obeying.cc: what the coordinator says ----
+/// To its run: it was part of a world, stood by as a spare, or said that it is ready for one.
+bool bound(const State& state) noexcept;
 void greet(State& state);
 void obey(State& state, const Message& message);
 

@@ -16,6 +16,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::chrono::milliseconds kNameRetry{500};
+constexpr int kVainDials = 5;                          // in a row, then people are told
 constexpr int kRefusal = 125;                          // fleetrun's own exit status
 constexpr ConnectionId kHere = ConnectionId{1} << 63;  // from there on: this node's own connections
 constexpr std::chrono::milliseconds kFarewell{7'000};  // for the others to hear how the job ended
@@ -95,17 +96,38 @@ void Node::on_master_found(const FoundAddresses& found) {
   try {
     if (!config_.rendezvous.may_coordinate) return begin({}, false);
     if (found.addresses.empty()) return wait_for_name(found.failure);
-    for (const SocketAddress& address : rendezvous_addresses(config_.rendezvous.master, found)) {
-      if (!may_be_own(address)) continue;
-      UniqueFd socket = listening_socket(address);
-      if (socket) return begin(std::move(socket), true);
-      if (errno == EADDRINUSE) break;  // another launcher was first
-      if (errno != EADDRNOTAVAIL) refuse_to_listen(to_endpoint(address), errno);
-    }
-    begin({}, false);
+    own_masters_ = rendezvous_addresses(config_.rendezvous.master, found);
+    std::erase_if(own_masters_, [](const SocketAddress& address) { return !may_be_own(address); });
+    UniqueFd socket = listen_as_master();
+    const bool coordinates = static_cast<bool>(socket);
+    begin(std::move(socket), coordinates);
   } catch (const Error& error) {
     fail(error);
   }
+}
+
+/// Empty: another host has the address, or another program, likely a launcher that was first, its port.
+UniqueFd Node::listen_as_master() const {
+  for (const SocketAddress& address : own_masters_) {
+    UniqueFd socket = listening_socket(address);
+    if (socket || errno == EADDRINUSE) return socket;
+    if (errno != EADDRNOTAVAIL) refuse_to_listen(to_endpoint(address), errno);
+  }
+  return {};
+}
+
+/// Nobody answered the dial: where no job has begun for this node, it coordinates if it can listen by now.
+bool Node::coordinate_instead(const std::string& why) {
+  if (own_masters_.empty() || !member_ || !member_->may_begin()) return false;
+  if (UniqueFd socket = listen_as_master()) {
+    begin(std::move(socket), true);
+    return true;
+  }
+  if (++vain_dials_ == kVainDials)
+    warn("no launcher answers at " + to_string(config_.rendezvous.master) + " (" + why +
+             "), and this host's port is held by another program; trying again",
+         "choose another port, or end that program");
+  return false;
 }
 
 /// Where the others find this node, should it have to coordinate:
@@ -272,6 +294,7 @@ void Node::on_closed(ConnectionId id, const ChannelClosed& closed) {
 // ---- The uplink ----
 
 void Node::on_uplink_open(std::uint64_t number) {
+  vain_dials_ = 0;
   report([&](MemberCore& member) { return member.on_connected(number, cluster_now()); });
 }
 
@@ -296,6 +319,7 @@ void Node::on_uplink_closed(std::uint64_t number, const ChannelClosed& closed, b
   if (!was_open && hopeless && !welcomed_) return fail(Error(ErrorKind::config, closed.why, closed.hint));
   if (!member_) return;
   if (was_open) return perform(member_->on_closed(number, closing_of(closed), cluster_now()));
+  if (coordinate_instead(closed.why)) return;
   perform(member_->on_dial_failed(number, closed.why, cluster_now()));
 }
 

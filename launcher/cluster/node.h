@@ -2,7 +2,9 @@
 // while this node coordinates, which it reaches from inside. Of join.cc alone.
 //
 // Who coordinates: with --master the launcher that can listen at that address; whoever cannot, since it is
-// another host's or another launcher was first, dials. With etcd whoever is elected. One listener serves both
+// another host's or another launcher was first, dials. Before the job has begun, who dials in vain tries to
+// listen again: who was first may be gone, or was another program, and Linux may refuse each of two that
+// listen at the same moment for the other's sake. With etcd whoever is elected. One listener serves both
 // purposes of a node: to be the coordinator, and to be found by the others when theirs is lost.
 #pragma once
 
@@ -23,6 +25,7 @@
 #include "launcher/model/job_config.h"
 #include "launcher/model/membership.h"
 #include "launcher/net/name_lookup.h"
+#include "launcher/net/socket_address.h"
 
 namespace fleetrun::launcher {
 
@@ -86,6 +89,8 @@ class Node final : public std::enable_shared_from_this<Node>,
   void look_up_master();
   void on_master_found(const FoundAddresses& found);
   void wait_for_name(const std::string& why);
+  UniqueFd listen_as_master() const;
+  bool coordinate_instead(const std::string& why);
   bool listen_as_successor();
   void begin(UniqueFd socket, bool coordinates);
   void fail(const Error& error);
@@ -154,6 +159,8 @@ class Node final : public std::enable_shared_from_this<Node>,
   std::uint64_t uplink_number_ = 0;  // of the newest
   ConnectionId here_ = 0;  // the newest uplink, where it leads to the coordinator here; 0: it does not
   bool welcomed_ = false;
+  std::vector<SocketAddress> own_masters_;  // addresses of the master that may be this host's
+  int vain_dials_ = 0;                      // in a row
   Instant lookup_since_{};
   bool told_of_name_ = false;
   DeadlineTimer timer_, name_retry_, farewell_;

@@ -132,7 +132,7 @@ Endpoint PortLeases::lease_free(const std::string& host) {
       const int port = lowest + (start + i) % ports;
       if (is_outgoing(port) != outgoing_too) continue;
       const Endpoint endpoint = {host, static_cast<std::uint16_t>(port)};
-      if (held_.contains(endpoint)) continue;
+      if (held_.contains(endpoint) || left_out_.contains(endpoint.port)) continue;
       if (address->storage.ss_family == AF_INET6)
         reinterpret_cast<sockaddr_in6&>(address->storage).sin6_port = htons(endpoint.port);
       else

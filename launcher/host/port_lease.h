@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class PortLeases {
  public:
   /// From here on free ports are taken from `first` to `last` only.
   void set_range(int first, int last) { range_ = {first, last}; }
+
+  /// From here on this port is not taken for a free one: the user gave it to something else.
+  void leave_out(std::uint16_t port) { left_out_.insert(port); }
 
   /// Leases a free port at `host`.
   /// Throws: Error(host) when `host` is not an address of this machine or there is no port left.
@@ -61,6 +65,7 @@ class PortLeases {
   std::map<Endpoint, UniqueFd> held_;
   std::map<std::uint16_t, UniqueFd> claims_;
   std::optional<std::pair<int, int>> range_;
+  std::set<std::uint16_t> left_out_;
 };
 
 /// "32768\t60999\n" → the range; nullopt for anything else.

@@ -110,6 +110,15 @@ void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& l
   }
 }
 
+/// What the user gave to something else, and what launchers meet at: a lease on it would keep them all out.
+void leave_named_ports_out(const JobConfig& config, PortLeases& leases) {
+  leases.leave_out(config.rendezvous.master.port);
+  leases.leave_out(config.master_port.value_or(0));
+  const std::string metrics = config.metrics.value_or("");
+  const auto port = parse_integer(std::string_view(metrics).substr(metrics.rfind(':') + 1));
+  if (port && *port > 0 && *port <= 65'535) leases.leave_out(static_cast<std::uint16_t>(*port));
+}
+
 void lease_ports(const JobConfig& config, int trainers, PortLeases& leases, HostFacts& facts) {
   EndpointSource source(config, leases);
   if (config.mode == Mode::ps)
@@ -242,6 +251,7 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.working_directory.pop_back();
   facts.host_name = own_host_name();
   if (config.port_range) leases.set_range(config.port_range->first, config.port_range->second);
+  leave_named_ports_out(config, leases);
   facts.devices = visible_devices(environ, read_device_files(""), config.device_flag);
   facts.cpus = read_cpu_facts("");
   const DevicePlan devices = config.mode == Mode::ps ? DevicePlan() : device_plan(config, facts);

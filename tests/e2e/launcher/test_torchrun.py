@@ -13,8 +13,9 @@ from fleetrun_job import clean_environment, find_fleetrun, wait_until
 
 TELL = """
 import json, os, sys
-print(json.dumps([dict(os.environ), sys.argv[1:]]), flush=True)
-print("err of", os.environ["RANK"], file=sys.stderr, flush=True)
+own = [{name: value for name, value in os.environ.items() if len(value) < 80}, sys.argv[1:]]
+os.write(1, (json.dumps(own) + "\\n").encode())  # whole: the processes share a pipe
+os.write(2, f"err of {os.environ['RANK']}\\n".encode())
 """
 FAIL = """
 import json, os, sys
@@ -38,14 +39,17 @@ def torchrun(work, python):
 
 @pytest.fixture
 def port():
-    """Outside of the range from which the kernel takes ports by itself, and of other tests'."""
-    with socket.socket() as probe:
-        for number in range(29500 + os.getpid() % 2000, 32700):
+    """Outside of the range from which the kernel takes ports, and claimed: no other fleetrun leases it."""
+    for number in range(29500 + os.getpid() % 2000, 32700):
+        with socket.socket() as probe, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
             try:
+                claim.bind(f"\0fleetrun-port-{number}")
                 probe.bind(("127.0.0.1", number))
-                return number
             except OSError:
                 continue
+            probe.close()
+            yield number
+            return
     pytest.fail("no port is free")
 
 

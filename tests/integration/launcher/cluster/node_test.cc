@@ -248,3 +248,30 @@ TEST_CASE("whoever may take the coordinator's place is found at a port of the us
   const World& world = *job.nodes[0].world;
   CHECK(world.members[job.nodes[1].rank].successor == place);
 }
+
+TEST_CASE("launchers that no coordinator answers listen again: the port was another program's for a while") {
+  Job job;
+  UniqueFd other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress place = numeric_address(job.master).value();
+  REQUIRE(::bind(other.value(), place.raw(), place.length) == 0);  // it does not listen
+  job.add(1, {2, 2, 1});
+  job.add(2, {2, 2, 1});
+  job.until(
+      [&] { return job.nodes[0].told("is held by another program") && job.nodes[1].told("is held by"); });
+  other.reset();
+  job.until([&] { return job.all_in_world(1); });
+  CHECK(*job.nodes[0].world == *job.nodes[1].world);
+}
+
+TEST_CASE("where the coordinator goes before the job has begun, one that waited takes its place") {
+  Job job;
+  job.add(1, {3, 3, 1});
+  job.until([&] { return !listen_at("127.0.0.1", job.master.port); });
+  job.add(2, {3, 3, 1});
+  job.until([&] { return job.nodes[0].told("h2"); });
+  job.nodes.pop_front();
+  job.add(3, {3, 3, 1});
+  job.add(4, {3, 3, 1});
+  job.until([&] { return job.all_in_world(1); });
+  CHECK(job.nodes[0].world->members.size() == 3);
+}

@@ -105,6 +105,15 @@ TEST_CASE("a chosen port is chosen by no other fleetrun, though it is released, 
   CHECK(theirs.lease_free("127.0.0.1") == endpoint);
 }
 
+TEST_CASE("a port that was left out is not taken for a free one, and leased where it is named") {
+  PortLeases leases;
+  const Endpoint endpoint = PortLeases().lease_free("127.0.0.1");
+  leases.set_range(endpoint.port, endpoint.port);
+  leases.leave_out(endpoint.port);
+  CHECK_THROWS_AS(leases.lease_free("127.0.0.1"), Error);
+  CHECK(leases.lease(endpoint));
+}
+
 TEST_CASE("many leases are all different") {
   PortLeases leases;
   std::vector<Endpoint> all;
