@@ -319,3 +319,77 @@ for eop in range(2):
     done = run(code, PYTHONPATH=package + "/_compat", PADDLE_TRAINERS_NUM=2, PADDLE_TRAINER_ID=1)
     assert done.stdout.splitlines() == [f"{epoch} 2 [[4, 5, 6, 7], [12, 13, 14, 15], [20, 21, 22, 23]]"
                                         for epoch in (0, 1)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_state_goes_on_with_the_batch_after_the_last_that_came_out(run, workers):
+    run(HEAD + f"workers = {workers}\n" + """
+import json, random
+class Odd:  # a sampler of somebody else's
+    def __iter__(self):
+        order = list(range(20)); random.shuffle(order)
+        for i in range(0, 20, 4): yield [order[i], order[i + 1], np.int64(order[i + 2])]
+    def __len__(self): return 5
+makers = {
+    "distributed": lambda: DistributedBatchSampler(range(20), 3, 1, 0, shuffle=True),
+    "shuffled": lambda: BatchSampler(range(20), shuffle=True, batch_size=3),
+    "in order": lambda: BatchSampler(range(20), batch_size=3),
+    "odd": Odd,
+}
+def loader(maker, **options):
+    return DataLoader(Examples(lambda i: i, 20), batch_sampler=maker(), num_workers=workers, **options)
+for name, maker in makers.items():
+    for infinite in (False, True) if name in ("distributed", "in order") else (False,):
+        for taken in (0, 1, 3, 5, 9) if infinite else (0, 1, 3, 5):
+            np.random.seed(3); random.seed(4)
+            one = loader(maker, infinite=infinite)
+            batches = iter(one)
+            seen = [plain(next(batches)) for _ in range(taken)]
+            state = json.loads(json.dumps(one.state_dict()))
+            rest = [plain(batch) for batch in itertools.islice(batches, 8)]
+            batches.close()
+            other = loader(maker, infinite=infinite)
+            np.random.seed(77)
+            if not taken: np.random.seed(3); random.seed(4)
+            other.load_state_dict(state)
+            assert other.state_dict() == state, (name, taken)
+            again = iter(other)
+            if taken: assert other.state_dict() == state, (name, taken, state, other.state_dict())
+            assert [plain(batch) for batch in itertools.islice(again, 8)] == rest, (name, infinite, taken)
+            again.close()
+one = loader(makers["distributed"])
+for epoch in range(2): list(one)
+assert one.state_dict()["batch_sampler"]["epoch"] == 2 and one.state_dict()["batch_sampler"]["cuts"] == []
+""")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_stream_goes_on_and_what_does_not_fit_is_refused(run, workers):
+    run(HEAD + f"workers = {workers}\n" + """
+def stream(): return DataLoader(Stream(7, 5), batch_size=2, num_workers=workers)
+one = stream()
+batches = iter(one)
+first = [plain(next(batches)) for _ in range(2)]
+state = one.state_dict()
+rest = [plain(batch) for batch in batches]
+other = stream()
+other.load_state_dict(state)
+assert [plain(batch) for batch in other] == rest and len(rest) >= 2
+assert other.state_dict()["batches"] == 0
+def says(call):
+    try: call()
+    except paddle.Error as error: return str(error)
+    raise SystemExit("nothing was refused")
+state["num_workers"] = 7
+assert "for a stream that 7 workers read" in says(lambda: other.load_state_dict(state))
+numbers = DataLoader(Examples(lambda i: i, 9), batch_size=2, num_workers=workers)
+assert "its state has batch_sampler" in says(lambda: DataLoader(
+    Examples(lambda i: i, 9), batch_sampler=DistributedBatchSampler(range(9), 2, 1, 0)).load_state_dict({"batches": 1}))
+class Unsteady:
+    def __iter__(self): return iter([[int(i)] for i in np.frombuffer(os.urandom(80), "uint64") % 9])
+odd = DataLoader(Examples(lambda i: i, 9), batch_sampler=Unsteady(), num_workers=workers)
+running = iter(odd)
+for _ in range(8): next(running)
+odd.load_state_dict(odd.state_dict())
+assert "its first 8 batches are of other examples" in says(lambda: next(iter(odd)))
+""")

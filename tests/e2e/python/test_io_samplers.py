@@ -165,3 +165,76 @@ assert [len(part) for part in io.random_split(range(11), [0.5, 0.3, 0.2])] == [6
 ])
 def test_what_samplers_and_data_sets_refuse(run, code, what):
     assert what in run(HEAD + f"print(refused(lambda: {code}))").stdout
+
+
+def test_other_trainers_go_on_where_a_state_says(run):
+    run(HEAD + """
+def trainers(size, batch, state=None, **options):
+    each = [io.DistributedBatchSampler(range(n), batch, size, rank, **options) for rank in range(size)]
+    for one in each:
+        one.set_epoch(5)
+        if state: one.load_state_dict(state)
+    return each
+def taken(each, batches=None):
+    passes = [itertools.islice(one, batches) for one in each]
+    return [[number for batch in one for number in batch] for one in passes]
+def flat(parts): return [number for part in parts for number in part]
+
+for n, before, after, shuffle, when, uneven in itertools.product(
+        (0, 7, 24, 61), ((1, 3), (2, 4), (4, 2), (3, 5)), ((1, 2), (2, 4), (3, 3), (5, 1)), (False, True),
+        ("before_split", "after_split"), ("pad", "drop", "keep")):
+    options = {"shuffle": shuffle, "shuffle_when": when, "uneven": uneven, "seed": 9}
+    whole = taken(trainers(*before, **options))
+    for batches in (0, 1, 3, 100):
+        first = trainers(*before, **options)
+        running = [iter(one) for one in first]
+        seen = [flat(itertools.islice(one, batches)) for one in running]
+        state = first[0].state_dict()
+        case = (n, before, after, options, batches, state)
+        # As many go on exactly as if nothing had happened; the state of every trainer is the same.
+        if not batches or state["cuts"]:
+            assert all(one.state_dict() == state for one in first if len(whole[one.local_rank]) > batches * before[1]), case
+            rest = taken(trainers(*before, state, **options))
+            assert [a + b for a, b in zip(seen, rest)] == whole, case
+            rest = flat(taken(trainers(*after, state, **options)))
+            seen, pads = flat(seen), before[0] + after[0] if uneven == "pad" else 0
+            if uneven == "drop":
+                assert len(set(seen + rest)) == len(seen + rest) > n - after[0], case
+            else:
+                assert set(seen + rest) == set(range(n)) and len(seen + rest) <= n + pads, case
+            if before != after and batches:
+                assert not set(seen) & set(rest), case
+        else:
+            assert state["epoch"] == 5 + shuffle, case  # it is over
+""")
+
+
+def test_a_third_number_of_trainers_and_the_next_epoch(run):
+    run(HEAD + """
+def give(state, ranks, batches, batch=3):
+    each = [io.DistributedBatchSampler(range(100), batch, ranks, rank, shuffle=True) for rank in range(ranks)]
+    for one in each: one.load_state_dict(state)
+    running = [iter(one) for one in each]
+    numbers = [number for one in running for part in itertools.islice(one, batches) for number in part]
+    return numbers, each[-1]
+fresh = io.DistributedBatchSampler(range(100), 3, 4, 0, shuffle=True)
+fresh.set_epoch(2)
+first, one = give(fresh.state_dict(), 4, 3)
+second, one = give(one.state_dict(), 3, 2, batch=5)
+third, one = give(one.state_dict(), 3, 1, batch=5)
+last, one = give(one.state_dict(), 2, 100)
+assert sorted(set(first + second + third + last)) == list(range(100))
+assert len(first + second + third + last) == 101  # 19 were left for two: one is padded
+assert one.state_dict()["epoch"] == 3 and len({n for batch in one for n in batch}) == 50 and len(one) == 17
+# set_epoch of that epoch keeps the place, of another one leaves it; a broken off pass begins anew.
+one.load_state_dict({**one.state_dict(), "epoch": 2, "cuts": [[2, 3, 16]]})
+one.set_epoch(2)
+assert [len(batch) for batch in one] == [2]
+one.load_state_dict({**one.state_dict(), "epoch": 2, "cuts": [[2, 3, 16]]})
+one.set_epoch(3)
+assert len(list(one)) == 17
+next(iter(one))
+assert len(list(one)) == 17
+assert "examples=99, and in the state 100" in refused(
+    lambda: io.DistributedBatchSampler(range(99), 3, 2, 0, shuffle=True).load_state_dict(one.state_dict()))
+""")

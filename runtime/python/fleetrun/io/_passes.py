@@ -92,8 +92,9 @@ class LocalPass:
     """Batches made in this process: ahead of time by a thread, which keeps `ahead` of them ready, or with 0
     when asked for."""
 
-    def __init__(self, fetcher, tasks, ahead, finish):
+    def __init__(self, fetcher, tasks, ahead, finish, progress):
         self._finish = finish
+        self._progress = progress
         self._stop = threading.Event()
         batches = _made_here(fetcher, tasks, self._stop)
         self._buffer = Buffer(batches, ahead) if ahead else None
@@ -103,7 +104,13 @@ class LocalPass:
         return self
 
     def __next__(self):
-        return self._finish(self._next())
+        try:
+            batch = self._next()
+        except StopIteration:
+            self._progress.finished()
+            raise
+        self._progress.given()
+        return self._finish(batch)
 
     def close(self):
         """Ends the thread. A pass that is dropped is closed."""
@@ -138,10 +145,11 @@ class WorkerPass:
     keeper: the DataLoader that keeps the workers for its next pass, or None; it lives as long as this
     does."""
 
-    def __init__(self, workers, tasks, ahead, finish, keeper):
+    def __init__(self, workers, tasks, ahead, finish, keeper, progress):
         self._workers = workers
         self._finish = finish
         self._keeper = keeper
+        self._progress = progress
         self._number = workers.begin_pass()
         self._tasks = tasks
         self._awaited: Any = collections.deque()
@@ -162,6 +170,7 @@ class WorkerPass:
                     self._awaited = collections.deque(one for one in self._awaited if one[1] != worker)
                     continue
                 self._give(worker)
+                self._progress.given()
                 return self._finish(batch)
         except BaseException as error:
             if not isinstance(error, Exception):
@@ -169,6 +178,7 @@ class WorkerPass:
             self.close()
             raise
         self.close()
+        self._progress.finished()
         raise StopIteration
 
     def close(self):

@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -80,6 +80,8 @@ class DistributedBatchSampler(BatchSampler):
     until they do), "drop" (the surplus, fewer than there are trainers, is left out of this epoch), or "keep"
     (every example exactly once; some trainers then have one example more, and with that perhaps one batch
     more, than others: not for training whose steps wait for each other). seed: added to the epoch's number.
+    state_dict(), load_state_dict(): where it is; another number of trainers goes on from there, and shares
+    what is left of the epoch. One trainer's state is every trainer's.
     Throws: Error(config).
     """
 
@@ -138,38 +140,92 @@ class DistributedBatchSampler(BatchSampler):
         if uneven == "keep":
             self.total_size = len(dataset)
             self.num_samples += self.local_rank < len(dataset) % self.nranks
+        # Of an epoch: its number, and who has read how much of it so far, [trainers, batch_size, batches].
+        self._at: tuple[int, list[list[int]]] | None = None
+        self._resume: tuple[int, list[list[int]]] | None = None
 
     def __iter__(self) -> Iterator[list[int]]:
-        before = self.shuffle and self.shuffle_when == "before_split"
-        epoch = self.seed + self.epoch
+        epoch, (_, cuts) = self.epoch, self._resume or (self.epoch, [])
+        self._resume = None
         self.epoch += self.shuffle
-        if before and self.uneven == "drop":
-            # Shuffled first, so that it is not the same examples that are left out of every epoch.
-            mine = self._part(_shuffled(numpy.arange(len(self.dataset)), epoch)[: self.total_size])
-        else:
-            order = numpy.resize(numpy.arange(len(self.dataset)), self.total_size)
-            mine = self._part(_shuffled(order, epoch) if before else order)
-        if self.shuffle and not before:
-            mine = _shuffled(mine, (epoch, self.local_rank))
-        mine = mine.tolist()
-        for start in range(0, len(mine), self.batch_size):
-            if start + self.batch_size <= len(mine) or not self.drop_last:
-                yield mine[start : start + self.batch_size]
+        mine = [self.nranks, self.batch_size]
+        *earlier, last = cuts or [[*mine, 0]]
+        if last[:2] != mine:
+            earlier, last = cuts, [*mine, 0]
+        order = self._order(epoch, earlier, *mine)
+        part = self._part(order, epoch, self.local_rank, *mine).tolist()
+        for batch in range(last[2], -(-len(part) // self.batch_size)):
+            numbers = part[batch * self.batch_size : (batch + 1) * self.batch_size]
+            if len(numbers) == self.batch_size or not self.drop_last:
+                self._at = epoch, [*earlier, [*mine, batch + 1]]
+                yield numbers
+        self._at = None
 
     def __len__(self) -> int:
         return _batches(self.num_samples, self.batch_size, self.drop_last)
 
     def set_epoch(self, epoch: int) -> None:
         """The number of the next epoch, which is the seed of its order; without it each pass counts one
-        on."""
+        on. After load_state_dict(), that state's epoch goes on where it was, any other begins."""
         self.epoch = int(epoch)
+        self._at = None
+        if self._resume and self._resume[0] != self.epoch:
+            self._resume = None
 
-    def _part(self, order):
-        """This trainer's numbers out of all trainers': whole batches in turn, then an equal share of the
+    def state_dict(self) -> dict[str, Any]:
+        """Where it is, after the batch that it gave last; of plain values. A DataLoader reads ahead: its
+        state_dict() counts the batches that came out of it."""
+        epoch, cuts = self._at or self._resume or (self.epoch, [])
+        return {**self._settings(), "epoch": epoch, "cuts": [list(cut) for cut in cuts]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next pass reads what is left of that epoch. By as many trainers with as large batches it is
+        what an uninterrupted epoch gives; by others each example that nobody has read, once, and then what
+        `uneven` says. Throws: Error(config) for the state of another data set or order."""
+        for name, value in self._settings().items():
+            if state.get(name) != value:
+                raise Error(
+                    "config",
+                    f"DistributedBatchSampler: {name}={value!r}, and in the state {state.get(name)!r}",
+                    "make it with what it had when state_dict() was called",
+                )
+        self.epoch = int(state["epoch"])
+        self._at = None
+        self._resume = (self.epoch, [[int(number) for number in cut] for cut in state["cuts"]])
+
+    def _settings(self):
+        """What the order of an epoch depends on, besides its number."""
+        names = ("shuffle", "shuffle_when", "uneven", "seed")
+        return {"examples": len(self.dataset)} | {name: getattr(self, name) for name in names}
+
+    def _order(self, epoch, cuts, nranks, batch_size):
+        """The numbers of all trainers, in the order in which these trainers take them after `cuts`."""
+        left = None
+        for ranks, size, batches in cuts:
+            order = self._fitted(epoch, left, ranks)
+            parts = [self._part(order, epoch, rank, ranks, size)[: batches * size] for rank in range(ranks)]
+            left = _distinct(order[~numpy.isin(order, numpy.concatenate(parts))])
+        return self._fitted(epoch, left, nranks)
+
+    def _fitted(self, epoch, left, nranks):
+        """`left`, or an epoch's order where it is None, padded where that is wanted."""
+        order = numpy.arange(len(self.dataset)) if left is None else left
+        if self.uneven == "pad":
+            order = numpy.resize(order, -(-len(order) // nranks) * nranks)
+        # Shuffled before "drop" leaves something out, so that it is not the same examples in every epoch.
+        fresh = left is None and self.shuffle and self.shuffle_when == "before_split"
+        return _shuffled(order, epoch + self.seed) if fresh else order
+
+    def _part(self, order, epoch, rank, nranks, batch_size):
+        """One trainer's numbers out of all trainers': whole batches in turn, then an equal share of the
         rest."""
-        whole = len(order) // (self.batch_size * self.nranks) * self.batch_size * self.nranks
-        turns = order[:whole].reshape(-1, self.nranks, self.batch_size)[:, self.local_rank].reshape(-1)
-        return numpy.concatenate([turns, numpy.array_split(order[whole:], self.nranks)[self.local_rank]])
+        if self.uneven == "drop":
+            order = order[: len(order) // nranks * nranks]
+        whole = len(order) // (batch_size * nranks) * batch_size * nranks
+        turns = order[:whole].reshape(-1, nranks, batch_size)[:, rank].reshape(-1)
+        part = numpy.concatenate([turns, numpy.array_split(order[whole:], nranks)[rank]])
+        after = self.shuffle and self.shuffle_when == "after_split"
+        return _shuffled(part, (epoch + self.seed, rank)) if after else part
 
 
 class InfiniteBatchSampler(Sampler):
@@ -183,19 +239,21 @@ class InfiniteBatchSampler(Sampler):
 
     def __iter__(self) -> Iterator[Any]:
         epoch = getattr(self.batch_sampler, "epoch", 0)
+        was_empty = False  # the last one may be, where load_state_dict() came at its end
         while True:
             if hasattr(self.batch_sampler, "set_epoch"):
                 self.batch_sampler.set_epoch(epoch)
-            any_batch = False
+            is_empty = True
             for batch in self.batch_sampler:
-                any_batch = True
+                is_empty = False
                 yield batch
-            if not any_batch:
+            if is_empty and was_empty:
                 raise Error(
                     "data",
                     "InfiniteBatchSampler: an epoch without a batch",
                     "the data set is empty, or smaller than a batch with drop_last=True",
                 )
+            was_empty = is_empty
             epoch += 1
 
     def __len__(self) -> int:
@@ -212,3 +270,8 @@ def _shuffled(order, seed):
     order = order.copy()
     numpy.random.RandomState(seed).shuffle(order)
     return order
+
+
+def _distinct(order):
+    """Each number once, where it comes first."""
+    return order[numpy.sort(numpy.unique(order, return_index=True)[1])]

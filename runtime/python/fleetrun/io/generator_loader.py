@@ -17,6 +17,7 @@ from fleetrun._types import Any, Callable, Iterator, Sequence, Variable
 from fleetrun.core import EOFException
 from fleetrun.io import _collate, _passes, _seeds
 from fleetrun.io._feeds import check_places, feed_names, named
+from fleetrun.io._progress import Counted
 from fleetrun.io._worker import Work
 from fleetrun.io._workers import Workers
 from fleetrun.io.dataset import IterableDataset
@@ -232,7 +233,7 @@ def in_own_process(reader: Reader, ahead: int, collate: Callable[[Any], Any] | N
     """An iterator over what `reader` gives in a process of its own, which keeps up to `ahead` of it ready."""
     work = Work(_Stream(reader), by_number=False, batched=False, collate=collate or _same)
     workers = Workers(work, 1, None, _seeds.draw(), 0)
-    return _passes.WorkerPass(workers, itertools.repeat(1), ahead, _same, None)
+    return _passes.WorkerPass(workers, itertools.repeat(1), ahead, _same, None, Counted())
 
 
 def _same(value):

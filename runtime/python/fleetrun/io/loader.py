@@ -7,12 +7,13 @@ fleetrun's own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
 from fleetrun.io import _passes, _seeds
 from fleetrun.io._feeds import check_places, feed_names, named, torch_or_numpy
+from fleetrun.io._progress import Counted, Told, keeps_state
 from fleetrun.io._worker import Work
 from fleetrun.io._workers import Workers
 from fleetrun.io.batch_sampler import BatchSampler, InfiniteBatchSampler
@@ -46,7 +47,8 @@ class DataLoader:
     it. places: the CPU.
     use_shared_memory: accepted; the memory has no name, so a small /dev/shm is not a reason to turn it off.
     fleetrun's own: to="torch" gives PyTorch tensors of the same memory. infinite: epoch after epoch without
-    end, the workers never running dry; len() is that of one epoch.
+    end, the workers never running dry; len() is that of one epoch. state_dict(), load_state_dict(): a run
+    that starts again goes on with the batch after the last that the script got.
 
     Seeds: random and numpy.random in a worker depend on numpy's generator here and on the worker's number, as
     in Paddle.
@@ -113,6 +115,8 @@ class DataLoader:
         self._finish = _finisher(to, feed_list, return_list)
         self._keeps = bool(persistent_workers)
         self._kept: Any = None
+        self._progress: Any = None
+        self._resume: dict[str, Any] | None = None
 
     @staticmethod
     def from_generator(
@@ -144,20 +148,73 @@ class DataLoader:
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
+        resume, self._resume = self._resume, None
+        told = self._work.by_number and keeps_state(self.batch_sampler)
+        streamed = resume and not self._work.by_number
+        self._progress = Told(self.batch_sampler) if told else Counted(None if streamed else resume)
+        batches = self._begin(self._progress)
+        for _ in range(resume["batches"] if resume and streamed else 0):
+            next(batches, None)  # of a stream, what came before is read again
+        return batches
+
+    def _begin(self, progress):
+        """A pass of the tasks that are left."""
         if not self.num_workers:
             ahead = self.prefetch_factor if self.use_buffer_reader else 0
-            return _passes.LocalPass(self._work.fetcher(), self._tasks(), ahead, self._finish)
+            tasks = self._tasks(progress)
+            return _passes.LocalPass(self._work.fetcher(), tasks, ahead, self._finish, progress)
         workers = (
             self._kept
             if self._kept and self._kept.is_open
             else Workers(self._work, self.num_workers, self.worker_init_fn, _seeds.draw(), self.timeout)
         )
         self._kept = workers if self._keeps else None
+        keeper = self if self._keeps else None
         return _passes.WorkerPass(
-            workers, self._tasks(), self.prefetch_factor, self._finish, self if self._keeps else None
+            workers, self._tasks(progress), self.prefetch_factor, self._finish, keeper, progress
         )
 
     __call__ = __iter__
+
+    def state_dict(self) -> dict[str, Any]:
+        """How far the newest pass is, of plain values: after the batches that the script got, whatever was
+        read ahead; after the last one's end, before the next pass. With a DistributedBatchSampler (or any
+        batch sampler with state_dict() and load_state_dict()) it is the sampler's: every trainer's, for any
+        number of trainers."""
+        if self._resume is not None:
+            return dict(self._resume)
+        told = self._work.by_number and keeps_state(self.batch_sampler)
+        if told and self._progress is None:
+            return {"batch_sampler": self.batch_sampler.state_dict()}
+        state = {"batches": 0, "checksum": 0} if self._progress is None else self._progress.state()
+        return state if self._work.by_number else {**state, "num_workers": self.num_workers}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next pass gives what comes after that state: no example twice, none left out. A batch sampler
+        without a state of its own is asked for the batches before it once more, with numpy's and random's
+        numbers as they were; the examples of a stream are read once more. Throws: Error(config) for the state
+        of another kind of DataLoader; the pass throws Error(data) where a sampler gives other batches."""
+        told = self._work.by_number and keeps_state(self.batch_sampler)
+        wanted = {"batch_sampler"} if told else {"batches", "checksum"}
+        if not wanted <= set(state):
+            raise Error(
+                "config",
+                f"DataLoader: its state has {', '.join(sorted(wanted))}, and this one "
+                f"{', '.join(map(str, state))}",
+                "load it into a DataLoader of the same data set and batch sampler",
+            )
+        if not self._work.by_number and state.get("num_workers") != self.num_workers:
+            raise Error(
+                "config",
+                f"DataLoader: num_workers={self.num_workers} for a stream that "
+                f"{state.get('num_workers')} workers read when state_dict() was called",
+                "take as many: each has a part of the stream",
+            )
+        self._progress = None
+        self._resume = dict(state)
+        if told:
+            self.batch_sampler.load_state_dict(state["batch_sampler"])
+            self._resume = None
 
     def close(self) -> None:
         """Ends workers that were kept for the next pass; so does dropping the DataLoader."""
@@ -168,7 +225,7 @@ class DataLoader:
         if getattr(self, "_kept", None):
             self.close()
 
-    def _tasks(self):
+    def _tasks(self, progress):
         """What the fetcher is asked for. The first task is drawn now, and with it a random sampler's order:
         in the caller's thread, where it belongs in the sequence of numpy's random numbers."""
         if not self._work.by_number:
@@ -176,7 +233,7 @@ class DataLoader:
         sampler = self.batch_sampler if self._work.batched else range(len(self.dataset))
         if self._infinite:
             sampler = InfiniteBatchSampler(sampler)
-        tasks = iter(sampler)
+        tasks = progress.tasks(sampler)
         first = list(itertools.islice(tasks, 1))
         return itertools.chain(first, tasks)
 
