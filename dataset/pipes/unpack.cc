@@ -34,6 +34,8 @@ class GzipUnpacker : public Unpacker {
   GzipUnpacker& operator=(const GzipUnpacker&) = delete;
 
   std::size_t unpack(std::span<const char>& packed, std::span<char> room, std::string& fault) override {
+    // Zeros behind a stream fill a block of a tape or a store: gzip passes over them, too.
+    while (whole_ && !packed.empty() && packed.front() == 0) packed = packed.subspan(1);
     if (whole_ && !packed.empty()) ::inflateReset(&stream_);
     stream_.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(packed.data()));
     stream_.avail_in = static_cast<unsigned>(packed.size());

@@ -5,7 +5,7 @@
 
 #include "ps/base/row_copy.h"
 #include "ps/client/channel_client_state.h"
-#include "ps/table/table_set.h"
+#include "ps/table/push_values.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -219,20 +219,6 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
   return drafts;
 }
 
-static void check_gradients(const TableConfig& config, std::span<const float> gradients) {
-  if (are_finite(gradients)) return;
-  throw Error(ErrorKind::data,
-              "table '" + config.name + "': a gradient is NaN or infinite; nothing of this push was sent",
-              "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
-}
-
-static void check_counts(const TableConfig& config, std::span<const float> shows,
-                         std::span<const float> clicks) {
-  if (are_finite(shows) && are_finite(clicks)) return;
-  throw Error(ErrorKind::data, "table '" + config.name +
-                                   "': a show or click is NaN or infinite; nothing of this push was sent");
-}
-
 // Gradients that travel shorter, into the messages.
 void ChannelClient::encode(const Push& request, std::vector<wire::PushDraft>& drafts) {
   const Encoding encoding = options_.encodings.gradients;
@@ -254,11 +240,11 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   std::vector<wire::PushDraft> drafts = draft_pushes(request);
   for (const wire::PushDraft& draft : drafts) {
     for (std::size_t i = 0; i < draft.gradients.size(); ++i) {
-      check_gradients(tables_.at(request.sparse[i].table), draft.gradients[i]);
-      check_counts(tables_.at(request.sparse[i].table), draft.shows[i], draft.clicks[i]);
+      check_gradients(tables_.at(request.sparse[i].table), draft.gradients[i], "sent");
+      check_counts(tables_.at(request.sparse[i].table), draft.shows[i], draft.clicks[i], "sent");
     }
     for (std::size_t i = 0; i < draft.dense.size(); ++i) {
-      check_gradients(tables_.at(request.dense[i].table), draft.dense[i]);
+      check_gradients(tables_.at(request.dense[i].table), draft.dense[i], "sent");
     }
   }
   encode(request, drafts);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ps/base/key_groups.h"
+#include "ps/table/push_values.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -13,13 +14,6 @@ namespace {
 
 /// Floats of one push or pull of many rows, about.
 constexpr std::size_t kFloatsAtOnce = std::size_t{4} << 20;
-
-void check_finite(const TableConfig& config, std::span<const float> gradients) {
-  if (are_finite(gradients)) return;
-  throw Error(ErrorKind::data,
-              "table '" + config.name + "': a gradient is NaN or infinite; nothing of this push was applied",
-              "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
-}
 
 std::size_t rows_at_once(std::size_t width) noexcept {
   return std::max<std::size_t>(1, kFloatsAtOnce / width);
@@ -108,12 +102,12 @@ void LocalTables::push(const Push& request, float rate) {
     sums[i].gradients.resize(sums[i].groups.keys.size() * config.width);
     float* to = sums[i].gradients.data();
     sum_by_group(sums[i].groups, sparse.gradients, config.width, {&to, 1});
-    check_finite(config, sums[i].gradients);
+    check_gradients(config, sums[i].gradients, "applied");
   }
   for (const DensePush& dense : request.dense) {
     const TableConfig& config = mine_.dense(dense.table).config();
     check(dense.table, 0, dense.gradients.size());
-    check_finite(config, dense.gradients);
+    check_gradients(config, dense.gradients, "applied");
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
     mine_.sparse(request.sparse[i].table).push(sums[i].groups.keys, sums[i].gradients.data(), {}, rate);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ps/server/server_state.h"
+#include "ps/table/table_set.h"
 
 namespace fleetrun::ps {
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "ps/base/key_groups.h"
+#include "ps/table/push_values.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

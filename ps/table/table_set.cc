@@ -1,11 +1,9 @@
 #include "ps/table/table_set.h"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <string>
 
 #include "ps/base/key_partition.h"
+#include "ps/table/push_values.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -13,23 +11,6 @@ namespace {
 
 std::string quoted(const TableConfig& config) {
   return "table '" + config.name + "'";
-}
-
-void check_finite(const TableConfig& config, std::span<const float> gradients) {
-  if (are_finite(gradients)) return;
-  const auto bad =
-      std::find_if_not(gradients.begin(), gradients.end(), [](float g) { return std::isfinite(g); });
-  throw Error(ErrorKind::data,
-              quoted(config) + ": a gradient is " + (std::isnan(*bad) ? "NaN" : "infinite") +
-                  "; nothing of this push was applied",
-              "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
-}
-
-void check_counts(const TableConfig& config, const wire::PushRequest& request, std::size_t section) {
-  const PushStatistics counts = statistics_of(request, section);
-  if (are_finite(counts.shows) && are_finite(counts.clicks)) return;
-  throw Error(ErrorKind::data,
-              quoted(config) + ": a show or click is NaN or infinite; nothing of this push was applied");
 }
 
 void check_has_values(const DenseTable& table) {
@@ -44,15 +25,6 @@ PushStatistics statistics_of(const wire::PushRequest& request, std::size_t secti
   if (section >= request.shows.size()) return {};
   return {request.shows[section], request.clicks[section],
           static_cast<std::uint16_t>(request.sections.sparse[section].slot)};
-}
-
-bool are_finite(std::span<const float> values) noexcept {
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t bad = 0;
-  for (const float value : values) {
-    bad |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent);
-  }
-  return bad == 0;
 }
 
 TableSet::TableSet(const std::vector<TableConfig>& tables, ServerPlace place) : place_(place) {
@@ -152,11 +124,12 @@ void TableSet::check(const wire::PushRequest& request) const {
   check(request.sections, false);
   for (std::size_t i = 0; i < request.gradients.size(); ++i) {
     const TableConfig& config = sparse(request.sections.sparse[i].table).config();
-    check_finite(config, request.gradients[i]);
-    check_counts(config, request, i);
+    check_gradients(config, request.gradients[i], "applied");
+    const PushStatistics counts = statistics_of(request, i);
+    check_counts(config, counts.shows, counts.clicks, "applied");
   }
   for (std::size_t i = 0; i < request.dense.size(); ++i) {
-    check_finite(dense(request.sections.dense[i].table).config(), request.dense[i]);
+    check_gradients(dense(request.sections.dense[i].table).config(), request.dense[i], "applied");
   }
   make_room();
   warm(request);

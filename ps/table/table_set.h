@@ -63,7 +63,4 @@ class TableSet {
 /// The statistics that come with a sparse section of a push.
 PushStatistics statistics_of(const wire::PushRequest& request, std::size_t section);
 
-/// True when none is NaN or infinite.
-bool are_finite(std::span<const float> values) noexcept;
-
 }  // namespace fleetrun::ps

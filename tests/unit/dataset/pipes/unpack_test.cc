@@ -98,6 +98,16 @@ TEST_CASE("packed bytes come out as they went in, however they are cut, one stre
   }
 }
 
+TEST_CASE("zeros that fill a block behind gzip streams are passed over, and bytes behind them are not") {
+  const std::string text = some_text(1000), zeros(5000, 0);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{1} << 20}) {
+    CHECK(read_all(gzip(text) + zeros, Packing::gzip, piece, 100) == text);
+    CHECK(read_all(gzip(text) + zeros + gzip("more") + zeros, Packing::gzip, piece, 100) == text + "more");
+  }
+  CHECK(error_of(gzip(text) + zeros + "x", Packing::gzip).starts_with("part.x: "));
+  CHECK(error_of(zeros, Packing::gzip).starts_with("part.x: is not in gzip format"));
+}
+
 TEST_CASE("an end in the middle, other bytes, and other bytes behind the end are faults with their place") {
   const std::string text = some_text(1000);
   const std::string gz = gzip(text), zst = zstd(text);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ps/table/push_values.h"
 #include "tests/support/ps_tables.h"
 
 using namespace fleetrun::ps;
@@ -54,6 +55,8 @@ TEST_CASE("a request is checked as a whole against the tables") {
         "table 'fc': a gradient is NaN; nothing of this push was applied");
   CHECK(refusal({{{0, 2, 1}}, {}}, {INFINITY, 1.0f}, {}) ==
         "table 'emb': a gradient is infinite; nothing of this push was applied");
+  CHECK(refusal({{{0, 2, 1}}, {}}, {1.0f, -2e30f}, {}) ==
+        "table 'emb': a gradient is -2e+30, and more than 1e+30; nothing of this push was applied");
   CHECK(refusal({{{0, 2, 1}}, {{1, 0, 2}}}, two, two) == "no error");
 }
 
@@ -79,11 +82,32 @@ TEST_CASE("what a ctr table pulls is wider than what is pushed, and its counts m
   push.shows.emplace_back(one);
   push.clicks.emplace_back(bad);
   CHECK(text_of([&] { tables.check(push); }) ==
-        "table 'emb': a show or click is NaN or infinite; nothing of this push was applied");
+        "table 'emb': a click is NaN; nothing of this push was applied");
+  const std::vector<float> negative{-1.0f};
+  push.shows[0] = negative;
+  push.clicks[0] = one;
+  CHECK(text_of([&] { tables.check(push); }) ==
+        "table 'emb': a show is -1; nothing of this push was applied");
+  push.shows[0] = one;
   push.clicks[0] = one;
   CHECK(text_of([&] { tables.check(push); }) == "no error");
   tables.apply(push);
   CHECK(tables.sparse(0).rows() == 1);
+}
+
+TEST_CASE("a gradient whose square a float cannot hold is refused by rules that keep squares") {
+  using Kind = UpdateRule::Kind;
+  for (const Kind kind : {Kind::adagrad, Kind::adam, Kind::ftrl, Kind::shared_adagrad, Kind::std_adagrad,
+                          Kind::pow_adam, Kind::shared_adam, Kind::adam_d2sum, Kind::sgd, Kind::momentum}) {
+    const TableConfig config = sparse_table(0, "emb", 2, kind);
+    const bool refuses = kind != Kind::sgd && kind != Kind::momentum;
+    const std::vector<float> large{1.0f, 3e19f}, most{-1e15f, 1e15f};
+    CAPTURE(static_cast<int>(kind));
+    CHECK(text_of([&] { check_gradients(config, most, "applied"); }) == "no error");
+    CHECK(text_of([&] { check_gradients(config, large, "applied"); }) ==
+          (refuses ? "table 'emb': a gradient is 3e+19, and more than 1e+15; nothing of this push was applied"
+                   : "no error"));
+  }
 }
 
 TEST_CASE("a pull whose answer would be too long is refused") {
