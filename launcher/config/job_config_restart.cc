@@ -27,7 +27,8 @@ void read_ps_checkpoint(const Values& values, JobConfig& config) {
       refuse(values["ps_checkpoint"], "a directory is wanted", "name one that the servers may write to");
   }
   config.ps_checkpoint_found = read_word<std::string>(
-      values["ps_checkpoint_found"], {{"refuse", "refuse"}, {"resume", "resume"}, {"replace", "replace"}});
+      values["ps_checkpoint_found"],
+      {{"refuse", "refuse"}, {"resume", "resume"}, {"require", "require"}, {"replace", "replace"}});
   config.ps_checkpoint_interval = read_duration(values["ps_checkpoint_interval"]);
   config.ps_log_sync =
       read_word<std::string>(values["ps_log_sync"], {{"process", "process"}, {"power", "power"}});

@@ -174,14 +174,16 @@ constexpr Setting kSettings[] = {
    "server's own host. A server that dies is started again alone, as often as --max_restart says; trainers "
    "wait for it and continue too. No acknowledged push is lost, and none is applied twice. With "
    "--max_restart and without this flag, DIR is .ps-POD below the directory of the logs."},
-  {"ps_checkpoint_found", "", "FLEETRUN_PS_CHECKPOINT_FOUND", "refuse", "refuse|resume|replace",
+  {"ps_checkpoint_found", "", "FLEETRUN_PS_CHECKPOINT_FOUND", "refuse", "refuse|resume|require|replace",
    Group::restart, kOurs, Kind::value,
-   "what servers do with a checkpoint that an earlier run left in DIR: refuse, resume or replace it",
+   "what servers do with a checkpoint that an earlier run left in DIR: refuse, resume or replace it; require "
+   "one, and resume",
    "`refuse`: the job ends at once with an error. `resume`: the servers continue with the tables of that "
-   "run, with every acknowledged push; where nothing was left, they start empty. The script starts at its "
+   "run, with every acknowledged push; where nothing was left, they start empty, with a warning. `require`: "
+   "as `resume`, but where nothing was left the job ends with an error. The script starts at its "
    "beginning and finds its tables filled. Tables, mode and number of servers must be the same. `replace`: "
    "they remove it. When --max_restart starts the whole job again, the checkpoint of its earlier attempt "
-   "is removed too, except with `resume`."},
+   "is removed too, except with `resume` and `require`."},
   {"ps_checkpoint_interval", "", "FLEETRUN_PS_CHECKPOINT_INTERVAL", "60", "SECONDS",
    Group::restart, kOurs, Kind::value,
    "how often servers shorten their logs by a checkpoint",

@@ -8,7 +8,8 @@
 
 namespace fleetrun::launcher {
 
-/// Throws: Error(config) naming the directory, where a server of this host would refuse what is in it.
+/// Throws: Error(config) naming the directory, where a server of this host would refuse what is in it, or
+/// that nothing is.
 void check_kept_checkpoints(const Plan& plan);
 
 }  // namespace fleetrun::launcher

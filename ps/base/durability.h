@@ -14,8 +14,9 @@ enum class LogSync { process, power };
 
 /// What a server does where an earlier run has left something in its directory. refuse: an error says what is
 /// there. resume: it goes on with the tables and with what it knows of each trainer's changes; the trainers
-/// meet anew. replace: it removes that.
-enum class FoundCheckpoint { refuse, resume, replace };
+/// meet anew; where there is nothing it starts with empty tables, and says so. require: as resume, and there
+/// must be something. replace: it removes that.
+enum class FoundCheckpoint { refuse, resume, require, replace };
 
 struct Durability {
   /// Where checkpoints and logs of all servers are; empty: none are kept.

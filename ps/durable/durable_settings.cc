@@ -31,12 +31,14 @@ Durability durability_of(const Environ& environ) {
   const std::string found = environ.value_or("FLEETRUN_PS_CHECKPOINT_FOUND", "refuse");
   if (found == "resume") {
     out.found = FoundCheckpoint::resume;
+  } else if (found == "require") {
+    out.found = FoundCheckpoint::require;
   } else if (found == "replace") {
     out.found = FoundCheckpoint::replace;
   } else if (found != "refuse" && !found.empty()) {
     throw Error(ErrorKind::config,
                 "FLEETRUN_PS_CHECKPOINT_FOUND=" + printable(found) + " is nothing to do with a checkpoint",
-                "set it to refuse, resume or replace");
+                "set it to refuse, resume, require or replace");
   }
   const std::string sync = environ.value_or("FLEETRUN_PS_LOG_SYNC", "process");
   if (sync == "power") {

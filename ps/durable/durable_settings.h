@@ -12,8 +12,8 @@ class Environ;
 namespace fleetrun::ps {
 
 /// FLEETRUN_PS_CHECKPOINT (a directory), FLEETRUN_PS_CHECKPOINT_INTERVAL (seconds, 60), FLEETRUN_PS_LOG_SYNC
-/// (process or power), FLEETRUN_PS_CHECKPOINT_FOUND (refuse, resume or replace) and FLEETRUN_PS_RUN. Throws:
-/// Error(config) for a value that is none.
+/// (process or power), FLEETRUN_PS_CHECKPOINT_FOUND (refuse, resume, require or replace) and FLEETRUN_PS_RUN.
+/// Throws: Error(config) for a value that is none.
 Durability durability_of(const Environ& environ);
 
 /// FLEETRUN_PS_RECOVER, in seconds: how long trainers and servers wait for each other to come back. Default:

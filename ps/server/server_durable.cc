@@ -76,7 +76,10 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
                         std::filesystem::exists(previous_manifest_path(durable->directory));
   const bool is_same_run = is_there && owner && owner->run == mine.run;
   if (is_there && owner && !is_same_run) check_may_go(*owner, options.durability, durable->directory);
-  if (is_same_run || (is_there && options.durability.found == FoundCheckpoint::resume)) {
+  const bool may_go_on = options.durability.found == FoundCheckpoint::resume ||
+                         options.durability.found == FoundCheckpoint::require;
+  if (may_go_on && !is_there) start_without_checkpoint();
+  if (is_same_run || (is_there && may_go_on)) {
     if (!owner)
       throw Error(ErrorKind::data, durable->directory + " has a checkpoint, and does not say of what",
                   kOtherDirectory);
@@ -92,6 +95,16 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
   write_owner(durable->directory, mine);
   begin_log(1);
   make_checkpoint();
+}
+
+// There is nothing to go on from, although somebody has asked for that.
+void Server::State::start_without_checkpoint() const {
+  const std::string what = durable->directory + " has no checkpoint to go on from";
+  if (options.durability.found == FoundCheckpoint::require)
+    throw Error(ErrorKind::config, what,
+                "name the directory of the run to go on from, or start with empty tables: "
+                "--ps_checkpoint_found=resume");
+  durable->report(Error(ErrorKind::config, what + "; its tables start empty"), false);
 }
 
 // Another run's trainers are not known here: only what they had changed,

@@ -141,6 +141,7 @@ struct Server::State {
   Message save_part(const wire::Header& header, Reader& body);
   void save_text(Reader& body);
   void recover(std::function<void(const Error&, bool)> report);
+  void start_without_checkpoint() const;
   void go_on(bool is_same_run);
   void begin_log(std::uint64_t segment);
   void start_checkpoints();

@@ -119,7 +119,14 @@ def test_what_an_earlier_run_has_kept_is_refused_replaced_or_gone_on_with(tmp_pa
         f"fleetrun: error: {tmp_path}/kept has the checkpoint of an earlier run")
     assert "--ps_checkpoint_found=resume" in refused.stderr
     assert {path: path.read_bytes() for path in (tmp_path / "kept").glob("*/*")} == before
-    resumed, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept", "--ps_checkpoint_found=resume")
+    missing = subprocess.run([*command[:-3], "--ps_checkpoint=empty", "--ps_checkpoint_found=require",
+                              "train.py"],
+                             cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=LIMIT)
+    assert missing.returncode == 125
+    assert missing.stderr.splitlines()[0] == (
+        f"fleetrun: error: {tmp_path}/empty has no checkpoint of server 0 to go on from")
+    resumed, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept", "--ps_checkpoint_found=require")
     assert float.fromhex(resumed[0][0]) < float.fromhex(first[0][0]) / 2
     again, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept", "--ps_checkpoint_found=replace")
     assert again == first

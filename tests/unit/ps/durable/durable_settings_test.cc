@@ -32,6 +32,8 @@ TEST_CASE("what the environment says") {
   CHECK(durability.found == FoundCheckpoint::resume);
   CHECK(durability_of(Environ{{"FLEETRUN_PS_CHECKPOINT_FOUND", "replace"}}).found ==
         FoundCheckpoint::replace);
+  CHECK(durability_of(Environ{{"FLEETRUN_PS_CHECKPOINT_FOUND", "require"}}).found ==
+        FoundCheckpoint::require);
   CHECK(durability_of(Environ{}).found == FoundCheckpoint::refuse);
   CHECK(recover_within_of(environ) == 120s);
   CHECK(recover_within_of(Environ{{"FLEETRUN_PS_RECOVER", "7"}}) == 7s);

@@ -336,6 +336,34 @@ TEST_CASE("a run that is to go on from another has its tables and changes; its t
   }
 }
 
+TEST_CASE("a run that is to go on from nothing begins with empty tables and says so, or is refused") {
+  const TempDir directory;
+  const std::string nothing = directory.path().string() + "/server-00000 has no checkpoint to go on from";
+  ServerOptions mine = options(directory);
+  mine.durability.found = FoundCheckpoint::require;
+  const Error refusal = error_of([&] { Server{mine}; });
+  CHECK(refusal.kind() == ErrorKind::config);
+  CHECK(std::string(refusal.what()) == nothing);
+  mine.durability.found = FoundCheckpoint::resume;
+  std::vector<std::string> said;
+  const auto listen = [&](const Error& error, bool is_fatal) {
+    CHECK_FALSE(is_fatal);
+    said.emplace_back(error.what());
+  };
+  CHECK_FALSE(Server(
+                  mine, [] {}, listen)
+                  .recovery()
+                  .has_value());
+  CHECK(said == std::vector<std::string>{nothing + "; its tables start empty"});
+  mine.durability.found = FoundCheckpoint::require;
+  mine.durability.run = "2-0";
+  CHECK(Server(
+            mine, [] {}, listen)
+            .recovery()
+            .has_value());
+  CHECK(said.size() == 1);
+}
+
 TEST_CASE("a run that ended while it took another's checkpoint over is gone on from by the next") {
   const TempDir directory;
   ServerOptions mine = options(directory);
