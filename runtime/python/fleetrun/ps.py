@@ -255,8 +255,8 @@ class Client:
     same to the servers as before, and goes on at next_change; without, its servers take it for another, and
     in mode sync what its script does again up to where it was is done at once (fleetrun-ps(7)). Modes async
     and sync.
-    Threads: any number at once. As a context manager it says goodbye at the end, unless an exception leaves
-    it.
+    Threads: any number at once. As a context manager it says goodbye at the end, and at sys.exit(0), unless
+    another exception leaves it.
     Throws: Error(network) naming servers that do not answer, Error(config) naming what the two sides disagree
     on.
     """
@@ -484,6 +484,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is None:
+    def __exit__(self, kind: Any, error: Any, *_: Any) -> None:
+        # sys.exit() and sys.exit(0) are how a script says that all is well.
+        if kind is None or isinstance(error, SystemExit) and error.code in (None, 0):
             self.goodbye()

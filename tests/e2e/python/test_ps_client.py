@@ -37,6 +37,22 @@ def run_job(tmp_path, *arguments):
     return logs
 
 
+@pytest.mark.parametrize("way,code,said", [
+    ("sys.exit()", 0, True), ("sys.exit(0)", 0, True), ("sys.exit(3)", 3, False), ("1 / 0", 1, False)])
+def test_a_client_says_goodbye_where_its_script_ends_well(tmp_path, way, code, said):
+    (tmp_path / "script.py").write_text(textwrap.dedent(f"""
+        import sys
+        from fleetrun import ps
+        goodbye = ps.Client.goodbye
+        ps.Client.goodbye = lambda client: (print("goodbye", flush=True), goodbye(client))
+        with ps.Client([ps.DenseTable("fc", 3)]) as client:
+            {way}
+        """))
+    done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, env=environment(),
+                          timeout=LIMIT, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "goodbye\n" if said else "")
+
+
 def test_pull_and_push_in_one_process_take_any_shape_and_give_arrays(tmp_path):
     run(tmp_path, """
         tables = [ps.SparseTable("emb", 2, rule="sum", initializer=ps.Constant(0.5)), ps.DenseTable("fc", 3, rule=ps.Rule("sgd", learning_rate=0.5))]
