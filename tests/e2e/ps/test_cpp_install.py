@@ -1,5 +1,5 @@
-"""What `meson install --tags devel` installs: a trainer of one's own in C++ is built against it alone, found by
-pkg-config and by CMake, wherever it lies, and trains."""
+"""What `meson install --tags devel` installs: a trainer of one's own in C++ is built against it alone, found
+by pkg-config and by CMake, wherever it lies, and trains."""
 
 import os
 import pathlib
@@ -61,6 +61,6 @@ def test_a_program_is_built_against_what_was_installed_and_trains(installed, tmp
 
 def test_every_header_that_is_installed_finds_those_that_it_includes(installed):
     headers = next(pathlib.Path(installed).parents[1].glob("include/fleetrun"))
-    wanted = {line.split('"')[1] for header in headers.rglob("*.h") for line in header.read_text().splitlines()
-              if line.startswith('#include "')}
+    wanted = {line.split('"')[1] for header in headers.rglob("*.h")
+              for line in header.read_text().splitlines() if line.startswith('#include "')}
     assert sorted(name for name in wanted if not os.path.exists(headers / name)) == []
