@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import importlib.util
 import math
 import os
+import pathlib
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -254,7 +257,9 @@ class DatasetBase(Kept):
 
         options = _native.DatasetOptions()
         options.slots = [(*slot, True) for slot in self._checked_slots()]
-        if isinstance(self._pipe_command, list):
+        if parquet := self._parquet_command(ids or contents):
+            options.pipe_argv = parquet
+        elif isinstance(self._pipe_command, list):
             options.pipe_argv = self._pipe_command
         else:
             options.pipe_command = self._pipe_command
@@ -266,6 +271,26 @@ class DatasetBase(Kept):
         columnar = any(name.endswith(".frc") for name in self.filelist)
         self._reader = _native.ColumnarDataset(options) if columnar else _native.QueueDataset(options)
         return self._reader
+
+    def _parquet_command(self, has_ids):
+        """What makes text of Parquet files; None for other files, and where the script has a command of its
+        own. Throws: Error(config)."""
+        packed = [name for name in self.filelist if name.endswith(".parquet")]
+        if not packed or self._pipe_command not in ("cat", ""):
+            return None
+        if len(packed) < len(self.filelist):
+            other = next(name for name in self.filelist if name not in packed)
+            what = f"{packed[0]} is Parquet, and {other} is not"
+            raise Error("config", what, "read them one after the other")
+        if has_ids or self._schema:
+            what = "a schema" if self._schema else "parse_ins_id and parse_content"
+            raise Error("config", f"{packed[0]}: {what} is for text, not for Parquet", "leave it out")
+        if importlib.util.find_spec("pyarrow") is None:
+            raise Error(
+                "config", f"{packed[0]}: Parquet needs pyarrow, which is not installed", "pip install pyarrow"
+            )
+        command = pathlib.Path(__file__).parents[2] / "_parquet.py"
+        return [sys.executable, str(command), *(f"{name}:{kind}" for name, kind, *_ in self._checked_slots())]
 
     def _name(self):
         return type(self).__name__
