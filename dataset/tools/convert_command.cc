@@ -8,6 +8,7 @@
 #include "dataset/tools/check_text.h"
 #include "dataset/tools/commands.h"
 #include "dataset/tools/convert_pass.h"
+#include "dataset/tools/parquet.h"
 #include "dataset/tools/refusal.h"
 #include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
@@ -46,7 +47,7 @@ ConvertRequest parse_convert(const std::vector<std::string>& arguments) {
     }
   }
   request.input.check();
-  if (request.out.empty()) refuse_arguments("convert needs --out=DIR or --out=FILE.frc");
+  if (request.out.empty()) refuse_arguments("convert needs --out=DIR, --out=FILE.frc or --out=FILE.parquet");
   request.options.bad_lines_allowed = request.bad_lines.allowed;
   return request;
 }
@@ -57,29 +58,34 @@ void make_directory(const std::string& out) {
   if (!std::filesystem::is_directory(out))
     throw Error(ErrorKind::host,
                 printable(out) + " is not a directory" + (error ? ": " + error.message() : ""),
-                "--out is a directory, or a file whose name ends in .frc");
+                "--out is a directory, or a file whose name ends in .frc or .parquet");
 }
 
 void show_written(const Conversion& conversion, const ColumnarWritten& written) {
   char text[128];
-  std::snprintf(text, sizeof text, ": %" PRIu64 " rows, %" PRIu64 " bytes, digest %016" PRIx64 "\n",
-                written.rows, written.bytes, written.digest);
-  print_text(printable(conversion.to) + text);
+  const int length =
+      std::snprintf(text, sizeof text, ": %" PRIu64 " rows, %" PRIu64 " bytes", written.rows, written.bytes);
+  if (is_columnar(conversion.to))
+    std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), ", digest %016" PRIx64,
+                  written.digest);
+  print_text(printable(conversion.to) + text + "\n");
 }
 
 }  // namespace
 
 std::string convert_help() {
   return std::string(
-             R"(usage: fleetrun data convert FILE… --slots LIST --out DIR|FILE.frc [--pipe_command CMD]
-                             [--bad_line=fail|skip:N]
+             R"(usage: fleetrun data convert FILE… --slots LIST --out DIR|FILE.frc|FILE.parquet
+                             [--pipe_command CMD] [--bad_line=fail|skip:N]
 
 Writes what the files hold as columns, which are read again without parsing, with checksums. With a directory
-as --out each file gets one of its own there, by its name with .frc behind it; else all rows go into FILE.frc,
-in the order of the files. A file is there when it is complete, under the name of one that was there before.
-The other commands read files whose names end in .frc. fleetrun-columns(5) describes them.
+as --out each file gets one of its own there, by its name with .frc behind it; else all rows go into one file,
+in the order of the files: columns, or Parquet where Python has pyarrow. A file is there when it is complete,
+under the name of one that was there before. The other commands read both. fleetrun-columns(5) describes
+columns.
 )") + kInputHelp +
-         R"(  --out DIR|FILE.frc     where to write
+         R"(  --out DIR|FILE.frc|FILE.parquet
+                         where to write
   --bad_line=fail        end at the first bad line (default)
   --bad_line=skip:N      leave out up to N bad lines, and say which
   --block_rows N         rows of a block, the unit in which they are read (default 8192)
@@ -91,7 +97,7 @@ example: fleetrun data convert data/part-* --slots=@slots.json --out=columns
 
 int run_convert(const std::vector<std::string>& arguments) {
   ConvertRequest request = parse_convert(arguments);
-  if (!is_columnar(request.out)) make_directory(request.out);
+  if (!is_columnar(request.out) && !is_parquet(request.out)) make_directory(request.out);
   request.options.done = show_written;
   CheckResult left_out;
   left_out.first_bad =

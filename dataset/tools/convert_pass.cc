@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "dataset/tools/parquet.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -18,6 +19,19 @@ bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   return std::filesystem::equivalent(a, b, ignored);
 }
+
+// What a Parquet file is made of: columns that are there only meanwhile.
+std::string columns_beside(const std::string& parquet) {
+  return parquet + ".columns" + std::string(kColumnarSuffix);
+}
+
+struct Removed {
+  std::string file;
+  ~Removed() {
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
+};
 
 class ConvertPass {
  public:
@@ -46,10 +60,17 @@ class ConvertPass {
   }
 
   void write(const Conversion& conversion) {
-    ColumnarWriter writer(conversion.to, input_.slots, options_.block_rows);
+    const bool to_parquet = is_parquet(conversion.to);
+    const std::string columns = to_parquet ? columns_beside(conversion.to) : conversion.to;
+    ColumnarWriter writer(columns, input_.slots, options_.block_rows);
     for (const std::string& file : conversion.from) add(writer, file);
     if (is_over_) return;
-    const ColumnarWritten written = writer.finish();
+    ColumnarWritten written = writer.finish();
+    if (to_parquet) {
+      const Removed removed{columns};
+      write_parquet(columns, conversion.to);
+      written.bytes = std::filesystem::file_size(conversion.to);
+    }
     const std::lock_guard lock(mutex_);
     if (options_.done) options_.done(conversion, written);
   }
@@ -90,7 +111,7 @@ class ConvertPass {
 
 std::vector<Conversion> plan_conversions(const std::vector<std::string>& files, const std::string& out) {
   std::vector<Conversion> all;
-  if (is_columnar(out)) {
+  if (is_columnar(out) || is_parquet(out)) {
     all.push_back({files, out});
   } else {
     std::map<std::string, std::string> named;
@@ -109,7 +130,8 @@ std::vector<Conversion> plan_conversions(const std::vector<std::string>& files, 
   }
   for (const Conversion& conversion : all)
     for (const std::string& file : conversion.from)
-      if (is_same_file(file, conversion.to))
+      if (is_same_file(file, conversion.to) ||
+          (is_parquet(conversion.to) && is_same_file(file, columns_beside(conversion.to))))
         throw Error(ErrorKind::usage, printable(file) + " would be written over itself",
                     "choose another --out");
   return all;

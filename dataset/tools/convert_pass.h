@@ -22,9 +22,9 @@ struct Conversion {
   bool operator==(const Conversion&) const = default;
 };
 
-/// An `out` that ends in ".frc" is one file for all; else a directory, where each gets its own name with
-/// ".frc" behind it. Throws: Error(usage) where two files would get one name,
-/// or one would be written over itself.
+/// An `out` that ends in ".frc" or ".parquet" is one file for all; else a directory, where each gets its own
+/// name with ".frc" behind it. Throws: Error(usage) where two files would get one name, or one would be
+/// written over itself.
 std::vector<Conversion> plan_conversions(const std::vector<std::string>& files, const std::string& out);
 
 struct ConvertOptions {

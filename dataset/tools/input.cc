@@ -6,6 +6,7 @@
 #include "dataset/columnar/block_rows.h"
 #include "dataset/columnar/columnar_file.h"
 #include "dataset/pipes/byte_source.h"
+#include "dataset/tools/parquet.h"
 #include "dataset/tools/refusal.h"
 #include "dataset/tools/slot_list.h"
 #include "runtime/base/environ.h"
@@ -14,11 +15,9 @@
 namespace fleetrun::dataset {
 namespace {
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> all;
-  const Environ own = Environ::of_process();
-  for (const auto& [name, value] : own.values()) all.push_back(name + "=" + value);
-  return all;
+PipeOptions pipe_of(const ToolInput& input, const std::string& file) {
+  if (is_parquet(file) && input.pipe_command.empty()) return {.argv = parquet_text_command(input.slots)};
+  return {.command = input.pipe_command};
 }
 
 class TextRows : public RowReader {
@@ -27,7 +26,7 @@ class TextRows : public RowReader {
       : file_(file),
         parser_(input.slots),
         source_(open_byte_source(
-            {.file = file, .pipe = {.command = input.pipe_command}, .environment = own_environment()})) {}
+            {.file = file, .pipe = pipe_of(input, file), .environment = own_environment()})) {}
 
   Outcome next(Batch& batch, std::size_t wanted) override {
     parser_.begin_batch(batch, wanted);
@@ -96,9 +95,16 @@ class ColumnarRows : public RowReader {
 
 }  // namespace
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> all;
+  const Environ own = Environ::of_process();
+  for (const auto& [name, value] : own.values()) all.push_back(name + "=" + value);
+  return all;
+}
+
 const char* const kInputHelp = R"(
-The files are MultiSlot text, as QueueDataset reads it: packed ones by their names; or columnar files (.frc),
-which say themselves what slots they have.
+The files are MultiSlot text, as QueueDataset reads it: packed ones by their names; or columnar files (.frc)
+or Parquet (.parquet, where Python has pyarrow), which say themselves what slots they have.
 
   --slots LIST           the slots of a line, in order, with commas between: NAME:TYPE where a line may have
                          any number of values above 0, NAME:TYPE[N] where it has N. TYPE is int64 or float32.
@@ -126,6 +132,8 @@ void ToolInput::check() {
   check_files(files);
   if (slots.empty() && std::all_of(files.begin(), files.end(), is_columnar))
     slots = ColumnarFile(files[0]).slots();
+  if (slots.empty() && pipe_command.empty() && std::all_of(files.begin(), files.end(), is_parquet))
+    slots = parquet_slots(files[0]);
   check_slots(slots);
 }
 

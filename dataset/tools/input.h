@@ -25,6 +25,9 @@ struct ToolInput {
   void check();
 };
 
+/// "NAME=VALUE" of all variables of this process.
+std::vector<std::string> own_environment();
+
 /// What input flags do, for the help of a command.
 extern const char* const kInputHelp;
 

@@ -1,11 +1,13 @@
 """A Parquet file as MultiSlot text: what datasets run for files whose names end in .parquet.
 
-usage: python _parquet.py NAME:TYPE…  < FILE
+usage: python _parquet.py NAME:TYPE…  < FILE      text of these slots
+       python _parquet.py --slots     < FILE      a slot for each column, as JSON
 
 A process of its own, so that what pyarrow needs in memory and threads is not the trainer's. It imports
 nothing of fleetrun. Columns become slots by their names: numbers one value, lists as many as they have.
 """
 
+import json
 import sys
 
 _ROWS = 16384
@@ -62,6 +64,22 @@ def _strings(values, name, type_, pyarrow):
     return values.cast(wanted, safe=type_ == "int64").cast(pyarrow.string())
 
 
+def slots_of(schema, pyarrow):
+    """[{"name", "type", "width"}] of the columns; a list that is not of a fixed size has no width."""
+    kinds, found = pyarrow.types, []
+    for field in schema:
+        type_, slot = field.type, {"name": field.name, "width": 1}
+        if kinds.is_fixed_size_list(type_):
+            slot["width"] = type_.list_size
+        elif kinds.is_list(type_) or kinds.is_large_list(type_):
+            del slot["width"]
+        type_ = getattr(type_, "value_type", type_)
+        if not (kinds.is_integer(type_) or kinds.is_boolean(type_) or kinds.is_floating(type_)):
+            sys.exit(f"column {field.name!r} has values of type {type_}: name the slots that are wanted")
+        found.append({**slot, "type": "float32" if kinds.is_floating(type_) else "int64"})
+    return found
+
+
 def _opened(pyarrow):
     """Standard input: a file, or, where that is downloaded, all its bytes."""
     if sys.stdin.buffer.seekable():
@@ -77,9 +95,11 @@ def main(arguments):
         import pyarrow.parquet
     except ImportError:
         sys.exit("Parquet needs pyarrow, which is not installed: pip install pyarrow")
-    slots = [tuple(word.rsplit(":", 1)) for word in arguments]
+    slots = [tuple(word.rsplit(":", 1)) for word in arguments if word != "--slots"]
     try:
         file = pyarrow.parquet.ParquetFile(_opened(pyarrow))
+        if arguments == ["--slots"]:
+            return print(json.dumps(slots_of(file.schema_arrow, pyarrow)))
         missing = [name for name, _ in slots if name not in file.schema_arrow.names]
         if missing:
             sys.exit(f"there is no column {missing[0]!r}; there are {', '.join(file.schema_arrow.names)}")

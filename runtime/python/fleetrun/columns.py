@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -191,3 +192,11 @@ def _arrow(column, pyarrow):
     if column.shape[1] == 1:
         return pyarrow.array(column[:, 0])
     return pyarrow.FixedSizeListArray.from_arrays(column.ravel(), column.shape[1])
+
+
+if __name__ == "__main__":
+    # What `fleetrun data convert --out=FILE.parquet` runs.
+    try:
+        to_parquet(sys.argv[1], sys.argv[2])
+    except Error as failure:
+        sys.exit(str(failure))

@@ -99,7 +99,7 @@ def test_what_cannot_be_done_is_said(data):
     os.mkdir(data.directory / "a")
     (data.directory / "a" / "rows.txt").write_text("")
     for arguments, said in [
-        (["rows.txt"], "convert needs --out=DIR or --out=FILE.frc"),
+        (["rows.txt"], "convert needs --out=DIR, --out=FILE.frc or --out=FILE.parquet"),
         (["rows.txt", "--out=file"], "file is not a directory"),
         (["rows.txt", "a/rows.txt", "--out=out"], "rows.txt and a/rows.txt would both become rows.txt.frc"),
         (["rows.txt", "--out=o.frc", "--block_rows=0"], "--block_rows=0 is not a whole number from 1 on"),

@@ -126,6 +126,37 @@ pyarrow.parquet.write_table(pyarrow.table({table}), "b.parquet")
     assert out.startswith("refused: ") and says in out, out
 
 
+def data(directory, *words, code=0):
+    done = subprocess.run([find_fleetrun(), "data", *words], cwd=directory, env=environment(),
+                          capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_fleetrun_data_converts_to_parquet_and_back(columns):
+    pytest.importorskip("pyarrow")
+    said = data(columns, "convert", "--slots", SLOTS, "--out=b.parquet", "a.txt", "a.txt")
+    assert said.startswith("b.parquet: 40000 rows, ") and "digest" not in said
+    assert not list(columns.glob("b.parquet.*"))
+    once = data(columns, "convert", "--out=back.frc", "b.parquet")
+    assert once.split(" bytes, ")[1] == data(columns, "convert", "--out=two.frc", "a.frc", "a.frc").split(
+        " bytes, ")[1]
+    head = data(columns, "head", "--json", "back.frc")
+    assert data(columns, "head", "--json", "b.parquet") == head.replace("back.frc", "b.parquet")
+
+
+def test_fleetrun_data_says_what_parquet_needs(columns, tmp_path):
+    try:
+        import pyarrow  # noqa: F401
+        says = "not to be read as Parquet"
+    except ImportError:
+        says = "Parquet needs pyarrow, which is not installed: pip install pyarrow"
+        assert "Parquet needs pyarrow" in data(columns, "convert", "--out=c.parquet", "a.frc", code=125)
+        assert not list(columns.glob("c.parquet*"))
+    (tmp_path / "no.parquet").write_bytes(b"1 2 3")
+    assert says in data(tmp_path, "head", "no.parquet", code=125)
+
+
 def test_without_pyarrow_it_is_said_what_is_missing(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     hidden = READ.replace("import numpy\n", """import importlib.util

@@ -65,6 +65,10 @@ TEST_CASE("files get names of their own in a directory, or go into one file") {
   const std::string file = directory.write("a.frc", "");
   CHECK(refusal({file}, directory.path().string()) == file + " would be written over itself");
   CHECK(refusal({file}, file) == file + " would be written over itself");
+  CHECK(plan_conversions({"a/x", "a/y"}, "b.parquet") ==
+        std::vector<Conversion>{{{"a/x", "a/y"}, "b.parquet"}});
+  const std::string between = directory.write("b.parquet.columns.frc", "");
+  CHECK(refusal({between}, directory.file("b.parquet")) == between + " would be written over itself");
 }
 
 TEST_CASE("what was converted reads as the text did, whatever the threads") {
