@@ -32,7 +32,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kMaxHead = 8192;
-constexpr int kMaxConnections = 16, kBacklog = 16;
+constexpr int kMaxConnections = 16;
+constexpr int kBacklog = SOMAXCONN;  // who meets a full queue is dropped, and tries again after a second
 constexpr std::chrono::milliseconds kBreath{
     100};  // before another accept, when there are no descriptors left
 constexpr std::string_view kUnix = "unix:";
