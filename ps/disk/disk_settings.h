@@ -9,8 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "ps/base/table_config.h"
@@ -18,9 +16,6 @@
 #include "runtime/base/environ.h"
 
 namespace fleetrun::ps {
-
-/// "65536", "512M", "1.5G"; nullopt for anything else and for less than one byte.
-std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
 
 /// Nothing when no table needs it.
 /// Throws: Error(config) for a value that is none; Error(host) naming the directory.

@@ -2,39 +2,15 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <fstream>
-#include <optional>
-#include <string_view>
 
-#include "runtime/base/environ.h"
+#include "ps/base/memory_amount.h"
 #include "runtime/base/error.h"
 #include "runtime/base/memory_limit.h"
-#include "runtime/base/text.h"
 
 namespace fleetrun::ps {
-namespace {
-
-std::optional<std::uint64_t> amount_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const std::size_t known = std::string_view("KMGT").find(unit);
-  if (error != std::errc() || unit.size() > 1 || known == std::string_view::npos) return std::nullopt;
-  const std::size_t power = unit.empty() ? 0 : known + 1;
-  if (number > (UINT64_MAX >> (10 * power))) return std::nullopt;
-  return number << (10 * power);
-}
-
-}  // namespace
-
 std::uint64_t memory_limit_of(const Environ& environ) {
-  if (const std::string* text = environ.find("FLEETRUN_PS_MEMORY_LIMIT"); text && !text->empty()) {
-    if (const auto amount = amount_of(*text)) return *amount;
-    throw Error(ErrorKind::config,
-                "FLEETRUN_PS_MEMORY_LIMIT=" + printable(*text) + " is not an amount of memory",
-                "write bytes, or a number with K, M, G or T: FLEETRUN_PS_MEMORY_LIMIT=16G");
-  }
+  if (const auto amount = memory_amount(environ, "FLEETRUN_PS_MEMORY_LIMIT")) return *amount;
   return cgroup_memory_limit().value_or(0) / 100 * 95;
 }
 

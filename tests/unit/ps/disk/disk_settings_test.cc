@@ -14,18 +14,6 @@ using fleetrun::tests::error_of;
 using fleetrun::tests::sparse_table;
 using fleetrun::tests::TempDir;
 
-TEST_CASE("an amount of memory is bytes or a number with a unit") {
-  CHECK(parse_bytes("65536") == 65536);
-  CHECK(parse_bytes("2K") == 2048);
-  CHECK(parse_bytes("1.5G") == (std::uint64_t{3} << 29));
-  CHECK(parse_bytes("3T") == (std::uint64_t{3} << 40));
-  for (const char* text :
-       {"", "G", "-1", "-1G", "1.-5G", "1e3", "0", "0.1", "1GB", "1 G", ".5G", "5.G", "9000000T"}) {
-    CAPTURE(text);
-    CHECK_FALSE(parse_bytes(text).has_value());
-  }
-}
-
 TEST_CASE("a server has a budget and a place on disk when a table needs them") {
   const TempDir directory;
   const Environ environ{{"FLEETRUN_PS_MEMORY", "10M"}, {"FLEETRUN_PS_DISK", directory.file("rows")}};
