@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/launch.h"
+#include "launcher/cluster/coordinator.h"
 #include "launcher/config/make_job_config.h"
 #include "launcher/config/torchrun_options.h"
 #include "launcher/host/find_program.h"
@@ -33,15 +34,8 @@ std::string make_directory(const fs::path& parent, const std::string& prefix) {
 
 /// 32 hexadecimal digits in a UUID's groups.
 std::string draw_run_id() {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string id;
-  std::uint64_t bits = 0;
-  for (int digit = 0; digit < 32; ++digit) {
-    if (digit % 16 == 0) bits = launcher::random_seed();
-    if (digit == 8 || digit == 12 || digit == 16 || digit == 20) id += '-';
-    id += kDigits[bits & 15u];
-    bits >>= 4;
-  }
+  std::string id = launcher::draw_id();
+  for (const std::size_t before : {20, 16, 12, 8}) id.insert(before, 1, '-');
   return id;
 }
 

@@ -1,24 +1,24 @@
 #include "cli/torchrun_failures.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <netdb.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
 
+#include "cli/job_choice.h"
+#include "runtime/base/exit_reason.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/identity.h"
 #include "runtime/base/own_file.h"
 #include "runtime/base/read_json.h"
@@ -34,11 +34,11 @@ using launcher::Ending;
 constexpr std::size_t kWidest = 60;
 
 std::string name_of_host() {
-  char name[HOST_NAME_MAX + 1] = {};
-  if (::gethostname(name, sizeof name - 1) != 0) return "localhost";
+  const std::string name = host_name();
+  if (name.empty()) return "localhost";
   addrinfo hints = {}, *found = nullptr;
   hints.ai_flags = AI_CANONNAME;
-  if (::getaddrinfo(name, nullptr, &hints, &found) != 0 || found == nullptr) return name;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0 || found == nullptr) return name;
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   return found->ai_canonname != nullptr ? found->ai_canonname : name;
 }
@@ -48,11 +48,6 @@ int exit_code(const Ending& ending) {
   const auto* reason = std::get_if<ExitReason>(&ending.how);
   if (!reason) return 1;
   return reason->kind == ExitReason::Kind::signaled ? -reason->code : reason->code;
-}
-
-std::string signal_name(int code) {
-  const char* name = code < 0 ? ::sigabbrev_np(-code) : nullptr;
-  return name == nullptr ? "" : std::string("SIG") + name;
 }
 
 /// Seconds since 1970, of a moment of CLOCK_MONOTONIC.
@@ -92,7 +87,7 @@ struct Failure {
       }
     }
     if (code < 0)
-      return "Signal " + std::to_string(-code) + " (" + signal_name(code) + ") received by PID " +
+      return "Signal " + std::to_string(-code) + " (" + signal_name(-code) + ") received by PID " +
              std::to_string(ending->pid);
     return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html";
   }
@@ -105,7 +100,6 @@ struct Failure {
 
   std::string text(std::size_t number) const {
     const int code = exit_code(*ending);
-    const std::string name = signal_name(code);
     std::string text = "[" + std::to_string(number) + "]:\n";
     text.append("  time      : ").append(time_text(wall_time(ending->at))).append("\n");
     text.append("  host      : ").append(name_of_host()).append("\n");
@@ -113,7 +107,7 @@ struct Failure {
     text.append(" (local_rank: ").append(std::to_string(who->local_rank)).append(")\n");
     text.append("  exitcode  : ").append(std::to_string(code)).append(" (pid: ");
     text.append(std::to_string(ending->pid)).append(") ");
-    text.append(name.empty() ? "" : " (" + name + ")").append("\n");
+    text.append(code < 0 ? " (" + signal_name(-code) + ")" : "").append("\n");
     text.append("  error_file: ").append(error_file.empty() ? "<N/A>" : error_file).append("\n");
     return text.append("  traceback : ").append(traceback());
   }
@@ -175,12 +169,7 @@ void write_reply(const launcher::Report& report, const launcher::Plan& plan,
   if (root.reply.contains("message") && root.reply["message"].is_object() && exit_code(*ending) != 0)
     root.reply["message"]["errorCode"] = exit_code(*ending);
   const UniqueFd file(open_own(reply, O_WRONLY | O_CREAT | O_TRUNC, Readers::by_directory));
-  const std::string json = root.reply.dump();
-  for (std::string_view text = json; file && !text.empty();) {
-    const ssize_t count = ::write(file.value(), text.data(), text.size());
-    if (count <= 0 && errno != EINTR) return;
-    text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  }
+  if (file) write_bytes(file.value(), root.reply.dump());
 }
 
 }  // namespace fleetrun::cli

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/same_user.h"
 #include "runtime/secure/crypto.h"
 
 namespace fleetrun::collective {
@@ -82,11 +83,8 @@ socklen_t address_of(const std::string& name, sockaddr_un& address) {
 }
 
 std::optional<ucred> same_user(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != ::geteuid())
-    return std::nullopt;
-  return peer;
+  const std::optional<ucred> peer = peer_of(socket);
+  return peer && peer->uid == ::geteuid() ? peer : std::nullopt;
 }
 
 cpu_set_t own_cores() {
@@ -209,9 +207,9 @@ class Host {
         !equal_in_constant_time(token, digest_of(token_)))
       return;
     if (const std::string wrong = wrong_with(hello); !wrong.empty()) {
-      const Error error(ErrorKind::config, where(place_) + "rank " + std::to_string(hello.rank) + wrong);
-      send_answer(socket.value(), answer_of(error), -1);
-      throw error;
+      const std::string text = where(place_) + "rank " + std::to_string(hello.rank) + wrong;
+      send_answer(socket.value(), answer_of(Error(ErrorKind::config, text)), -1);
+      throw Error(ErrorKind::config, text);
     }
     peers_[static_cast<std::size_t>(hello.rank)] = {hello.rank, std::move(socket), user->pid};
     CPU_OR(&cores_, &cores_, &hello.cores);

@@ -22,6 +22,7 @@
 #include "collective/store/store_state.h"
 #include "collective/store/tcp_store.h"
 #include "runtime/base/error.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::collective {
@@ -38,9 +39,8 @@ std::string own_host_key() {
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   struct stat network = {};
   ::stat("/proc/self/ns/net", &network);
-  char name[256] = "";
-  if (boot.empty()) ::gethostname(name, sizeof name - 1);
-  return boot + name + " net " + std::to_string(network.st_ino) + " user " + std::to_string(::geteuid());
+  if (boot.empty()) boot = host_name();
+  return boot + " net " + std::to_string(network.st_ino) + " user " + std::to_string(::geteuid());
 }
 
 std::string encode_error(const Error& error) {

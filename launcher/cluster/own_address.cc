@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <climits>
 #include <memory>
 
 #include "launcher/cluster/rendezvous_address.h"
@@ -12,6 +11,7 @@
 #include "launcher/host/port_lease.h"
 #include "launcher/net/etcd_address.h"
 #include "runtime/base/error.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -27,8 +27,8 @@ std::string text_of(const sockaddr_storage& address, socklen_t length) {
 }
 
 std::string own_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "this host";
+  const std::string name = host_name();
+  return name.empty() ? "this host" : name;
 }
 
 /// This host's place in a list of addresses.

@@ -3,12 +3,12 @@
 
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +28,7 @@
 #include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/version.h"
 #include "runtime/secure/crypto.h"
 #include "runtime/secure/secret.h"
@@ -185,17 +186,12 @@ MasterFacts read_master(const std::string& master) {
   }
 }
 
-std::string own_host_name() {
-  utsname names = {};
-  return ::uname(&names) == 0 ? names.nodename : "";
-}
-
 }  // namespace
 
 HostCheck make_host_check(const Questions& questions, const Environ& environment) {
   HostCheck host_check;
   host_check.version = FLEETRUN_VERSION;
-  host_check.host_name = own_host_name();
+  host_check.host_name = host_name();
   std::vector<std::string> names = questions.names;
   names.insert(names.begin(), host_check.host_name);
   host_check.names = look_up_all(names);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "launcher/host/find_program.h"
 #include "launcher/host/read_topology.h"
 #include "runtime/base/error.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -174,11 +174,6 @@ std::string compat_directory(const JobConfig& config, const std::vector<Program>
   return find_compat_directory("", absolute_path(directory_of(config.script)), environ);
 }
 
-std::string own_host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
 }  // namespace
 
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases) {
@@ -249,7 +244,7 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.pod_name = random_pod_name();
   facts.working_directory = absolute_path("");
   facts.working_directory.pop_back();
-  facts.host_name = own_host_name();
+  facts.host_name = host_name();
   if (config.port_range) leases.set_range(config.port_range->first, config.port_range->second);
   leave_named_ports_out(config, leases);
   facts.devices = visible_devices(environ, read_device_files(""), config.device_flag);

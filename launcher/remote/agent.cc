@@ -24,6 +24,7 @@
 #include "launcher/remote/launcher_lines.h"
 #include "launcher/remote/log_collection.h"
 #include "runtime/base/error.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/version.h"
 
 namespace fleetrun::launcher::remote {
@@ -39,11 +40,6 @@ constexpr int kStopped = 128 + SIGTERM, kRefused = 125;
 constexpr std::chrono::minutes kLongestIdle{
     20};  // without a launcher, or a word from the controller, which may be gone unnoticed
 constexpr std::chrono::minutes kLongestStop{10};  // of a launcher, whose own grace is much shorter
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 /// A second of slack: the clock of files is coarser, and on another machine where they are on a network.
 std::int64_t files_since() {

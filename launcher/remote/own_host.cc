@@ -5,11 +5,11 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <memory>
 
 #include "launcher/model/host_list.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher::remote {
@@ -42,8 +42,7 @@ struct FreeList {
 OwnHost own_host() {
   OwnHost own;
   own.names.insert("localhost");
-  char name[256] = {};
-  if (::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0') {
+  if (const std::string name = host_name(); !name.empty()) {
     const std::string key = host_key(name);
     own.names.insert(key);
     own.names.insert(key.substr(0, key.find('.')));

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/same_user.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -63,10 +64,8 @@ UniqueFd listen_at(const RunEntry& entry) {
 
 /// Whether the kernel says that the other side is this user or root.
 bool is_allowed(int socket) {
-  ucred peer = {};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         (peer.uid == 0 || peer.uid == ::geteuid());
+  const std::optional<ucred> peer = peer_of(socket);
+  return peer && (peer->uid == 0 || peer->uid == ::geteuid());
 }
 
 class Session;

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
 #include "runtime/base/error.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/own_file.h"
 
 namespace fleetrun::ps {
@@ -28,9 +28,8 @@ constexpr std::string_view kTitle =
     "cold rows of a fleetrun parameter server; worth nothing once it is gone\n";
 
 std::string first_lines() {
-  std::array<char, 256> name{};
-  const bool is_named = ::gethostname(name.data(), name.size() - 1) == 0;
-  return std::string(kTitle) + "host " + (is_named ? name.data() : "?") + "\n";
+  const std::string name = host_name();
+  return std::string(kTitle) + "host " + (name.empty() ? "?" : name) + "\n";
 }
 
 [[noreturn]] void fail(const std::string& what, const std::string& path, const std::error_code& error) {

@@ -1,14 +1,19 @@
 #include "runtime/base/same_user.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace fleetrun {
 
-bool is_same_user(int socket) noexcept {
+std::optional<ucred> peer_of(int socket) noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer;
+}
+
+bool is_same_user(int socket) noexcept {
+  const std::optional<ucred> peer = peer_of(socket);
+  return peer && peer->uid == ::geteuid();
 }
 
 }  // namespace fleetrun

@@ -1,9 +1,15 @@
 // Whose process is at the other end of a unix socket.
 #pragma once
 
+#include <sys/socket.h>
+
+#include <optional>
+
 namespace fleetrun {
 
-/// Whether it runs as this process's user, as the kernel says. At the end that connected: who listens.
+/// As the kernel says; nullopt where it cannot. At the end that connected: who listens.
+std::optional<ucred> peer_of(int socket) noexcept;
+/// Whether it runs as this process's user.
 bool is_same_user(int socket) noexcept;
 
 }  // namespace fleetrun
