@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "cli/table_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -12,31 +13,6 @@ namespace {
 using namespace launcher::doctor;
 
 constexpr std::size_t kWidestMatrix = 24;  // hosts; with more, only what is wrong is said
-
-using Table = std::vector<std::vector<std::string>>;
-
-/// Characters on a screen, of what is UTF-8.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-std::string text_of(const Table& table) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : table) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  }
-  std::string text;
-  for (const auto& row : table) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      line.append(row[i]).append(i + 1 < row.size() ? widths[i] - width_of(row[i]) + 2 : 0, ' ');
-    line.erase(line.find_last_not_of(' ') + 1);
-    text.append("  ").append(line).append("\n");
-  }
-  return text;
-}
 
 std::string count_text(std::uint64_t count) {
   return count == std::numeric_limits<std::uint64_t>::max() ? "unlimited" : std::to_string(count);
@@ -115,10 +91,10 @@ std::string summary(const std::vector<HostReport>& reports, const std::vector<Fi
 
 std::string doctor_text(const std::vector<HostReport>& reports, const std::vector<Finding>& findings,
                         const std::string& directory) {
-  std::string text = text_of(host_table(reports));
+  std::string text = table_text(host_table(reports), "  ");
   if (reports.size() > 1) text += "  directory: " + printable(directory) + "\n";
   if (reports.size() > 1 && reports.size() <= kWidestMatrix)
-    text += "\nTCP between them, both ways\n" + text_of(reach_table(reports));
+    text += "\nTCP between them, both ways\n" + table_text(reach_table(reports), "  ");
   if (!findings.empty()) text += "\n";
   for (const Finding& finding : findings) {
     text.append(to_string(finding.severity)).append(": ");

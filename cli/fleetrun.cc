@@ -22,7 +22,6 @@
 #include "launcher/spawn/pid_one.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
-#include "runtime/base/version.h"
 
 namespace {
 
@@ -58,8 +57,8 @@ int run(int argc, char** argv) {
   if (arguments.size() == 1 && arguments[0] == launcher::kRunCheckProcess)
     return launcher::run_check_process(Environ::of_process());
   const cli::CommandLine line = cli::parse_command_line(arguments);
-  if (line.help) return cli::print(cli::help_text());
-  if (line.version) return cli::print("fleetrun " FLEETRUN_VERSION "\n");
+  if (line.help) return cli::run_help_command({}, Environ::of_process());
+  if (line.version) return cli::run_version_command({}, Environ::of_process());
   if (line.job_schema) return cli::print(launcher::job_schema());
   const Environ environment = Environ::of_process();
   launcher::Options options = line.options;

@@ -1,12 +1,10 @@
 // Usage and examples first, then the flags of launcher/model/job_settings by group.
 #include "cli/help.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/job_choice.h"
+#include "cli/launch.h"
 #include "launcher/model/job_settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -108,25 +106,19 @@ std::string flag_text(const launcher::Setting& row) {
 }  // namespace
 
 int run_help_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
-    write_text(STDOUT_FILENO, help_text());
-    return 0;
-  }
+  if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h")
+    return print(help_text());
   const std::string& word = arguments.front();
   if (const Command* command = find_command({word}); command && command->run != run_help_command)
     return command->run({"--help"}, environment);
-  if (const launcher::Setting* row = find_flag(word)) {
-    write_text(STDOUT_FILENO, flag_text(*row));
-    return 0;
-  }
+  if (const launcher::Setting* row = find_flag(word)) return print(flag_text(*row));
   const auto meant = nearest(word, topics());
   throw Error(ErrorKind::usage, "there is no command or flag '" + printable(word) + "'",
               meant ? "did you mean " + *meant + "?" : "fleetrun --help lists both");
 }
 
 int run_version_command(const std::vector<std::string>&, const Environ&) {
-  write_text(STDOUT_FILENO, "fleetrun " FLEETRUN_VERSION "\n");
-  return 0;
+  return print("fleetrun " FLEETRUN_VERSION "\n");
 }
 
 std::string help_text() {

@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "cli/command_flags.h"
 #include "cli/job_choice.h"
 #include "cli/status_text.h"
+#include "cli/table_text.h"
 #include "launcher/host/run_directory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -29,9 +28,7 @@ Lists your jobs that run on this host, the oldest first. status, logs, attach an
 
 )";
 
-using Cells = std::array<std::string, 7>;
-
-Cells cells_of(const launcher::JobEntry& job, std::int64_t now) {
+std::vector<std::string> cells_of(const launcher::JobEntry& job, std::int64_t now) {
   return {printable(job.job_id),
           printable(job.pod),
           printable(job.mode),
@@ -45,30 +42,14 @@ std::string table_of(const std::vector<launcher::JobEntry>& jobs) {
   const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();
-  std::vector<Cells> rows = {{"JOB", "POD", "MODE", "PROCESSES", "PID", "TIME", "LOGS"}};
-  for (const launcher::JobEntry& job : jobs) rows.push_back(cells_of(job, now));
-  std::array<std::size_t, std::tuple_size_v<Cells>> widths = {};
-  for (const Cells& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (Cells& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) row[i].resize(widths[i], ' ');
-    text += join({row.begin(), row.end()}, "  ") + "\n";
-  }
-  return text;
+  Table table = {{"JOB", "POD", "MODE", "PROCESSES", "PID", "TIME", "LOGS"}};
+  for (const launcher::JobEntry& job : jobs) table.push_back(cells_of(job, now));
+  return table_text(table, "");
 }
 
 std::string json_of(const std::vector<launcher::JobEntry>& jobs) {
   std::string text;
-  for (const launcher::JobEntry& job : jobs) {
-    const nlohmann::ordered_json line = {{"job_id", job.job_id},     {"pod", job.pod},
-                                         {"mode", job.mode},         {"pid", job.pid},
-                                         {"began_at", job.began_at}, {"processes", job.processes},
-                                         {"log_dir", job.log_dir},   {"launch_log", job.launch_log},
-                                         {"metrics", job.metrics},   {"detached", job.detached}};
-    text += line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  }
+  for (const launcher::JobEntry& job : jobs) text += launcher::to_json(job);
   return text;
 }
 

@@ -39,23 +39,6 @@ std::uint64_t own_pid_namespace() {
   return ::stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
 }
 
-std::string to_json(const JobEntry& entry) {
-  const Json json = {{"schema", 1},
-                     {"job_id", entry.job_id},
-                     {"pod", entry.pod},
-                     {"mode", entry.mode},
-                     {"pid", entry.pid},
-                     {"start_ticks", entry.start_ticks},
-                     {"pid_namespace", entry.pid_namespace},
-                     {"began_at", entry.began_at},
-                     {"processes", entry.processes},
-                     {"log_dir", entry.log_dir},
-                     {"launch_log", entry.launch_log},
-                     {"metrics", entry.metrics},
-                     {"detached", entry.detached}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 std::optional<JobEntry> entry_from(const std::string& text) {
   try {
     const Json json = parse_json<Json>(text);
@@ -133,6 +116,23 @@ std::string listed(const std::vector<JobEntry>& jobs) {
 }
 
 }  // namespace
+
+std::string to_json(const JobEntry& entry) {
+  const Json json = {{"schema", 1},
+                     {"job_id", entry.job_id},
+                     {"pod", entry.pod},
+                     {"mode", entry.mode},
+                     {"pid", entry.pid},
+                     {"start_ticks", entry.start_ticks},
+                     {"pid_namespace", entry.pid_namespace},
+                     {"began_at", entry.began_at},
+                     {"processes", entry.processes},
+                     {"log_dir", entry.log_dir},
+                     {"launch_log", entry.launch_log},
+                     {"metrics", entry.metrics},
+                     {"detached", entry.detached}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string metrics_file_name(std::string_view pod, int rank) {
   return std::string(pod) + ".server." + std::to_string(rank) + ".figures";

@@ -44,6 +44,9 @@ struct JobEntry {
   bool operator==(const JobEntry&) const = default;
 };
 
+/// A line with all of it but where it is.
+std::string to_json(const JobEntry& entry);
+
 /// The directories in which jobs of `uid` may be, the one to write to first.
 std::vector<std::string> run_directories(const Environ& environment, uid_t uid);
 
