@@ -1,6 +1,8 @@
 // The coordinator of a controller, and agents that join it; all of them in one loop.
 #include "launcher/cluster/coordinator.h"
 
+#include <signal.h>
+
 #include <deque>
 
 #include "launcher/cluster/join.h"
