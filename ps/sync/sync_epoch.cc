@@ -54,7 +54,8 @@ void SyncEpoch::push(Contribution contribution) {
   const auto found = participants_.find(contribution.from);
   if (found == participants_.end()) {
     throw Error(ErrorKind::config, name_of(contribution.from) + " pushes, but has not joined the epoch",
-                "call begin_epoch with the number of threads first, and push no more after leave_epoch");
+                "call begin_epoch (in Python begin_pass) with the number of threads first, and push no more "
+                "after leave_epoch (leave_pass)");
   }
   State& state = found->second;
   // Who asked again for its last push may hear that it was applied before finish() was called.

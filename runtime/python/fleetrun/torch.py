@@ -10,9 +10,13 @@ optimizer = torch.optim.Adam(model.parameters())  # its step() pushes the rows' 
 
 from __future__ import annotations
 
+import concurrent.futures
+import functools
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
+
+import numpy
 
 try:
     import torch
@@ -31,19 +35,21 @@ except ImportError:  # before PyTorch 2.1
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import torch
 
     from fleetrun.ps import Client
 
-__all__ = ["Embedding", "EmbeddingBag", "RowOptimizer"]
+__all__ = ["Embedding", "EmbeddingBag", "prefetch", "RowOptimizer"]
 
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 # Steps of optimizers that leave a layer with gradients out, until its user is told.
 _LEFT_OUT = 10
 # Layers whose rows have gradients that are not pushed yet.
 _waiting: weakref.WeakSet[_Layer] = weakref.WeakSet()
+# How often rows were pushed from here, by client.
+_pushes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 class _Weight(torch.nn.Parameter):
@@ -53,6 +59,21 @@ class _Weight(torch.nn.Parameter):
     # Nothing to average or to broadcast: servers add up what trainers push.
     _ddp_ignored = True
     layer: weakref.ref[_Layer]
+
+    @property
+    def data(self) -> torch.Tensor:
+        """As of any parameter; a matrix of the table's rows has no place here."""
+        return super().data
+
+    @data.setter
+    def data(self, values: torch.Tensor) -> None:
+        if values.shape != self.shape:
+            _refuse_matrix(self.layer(), values)
+        self.set_values(values)
+
+    def set_values(self, values: torch.Tensor) -> None:
+        """Of another number of rows."""
+        torch.Tensor.data.__set__(self, values)
 
 
 class _Pulled(torch.autograd.Function):
@@ -88,6 +109,7 @@ class _Layer(torch.nn.Module):
         self.weight.layer = weakref.ref(self)
         self._ids = torch.empty(0, dtype=torch.int64)  # whose gradients weight.grad has, in order
         self._left_out = 0
+        self._ahead: _Ahead | None = None
         # Whether some optimizer's step is known to push.
         self._is_pushed = _before_steps is not None
 
@@ -104,7 +126,7 @@ class _Layer(torch.nn.Module):
         for name, value in self.__dict__.items():
             if not name.startswith("_"):
                 other.__dict__[name] = value
-        other.weight.data = self.weight.data[:0].clone()
+        other.weight.set_values(self.weight.data[:0].clone())
         return other.requires_grad_(self.weight.requires_grad)
 
     def named_parameters(
@@ -113,6 +135,12 @@ class _Layer(torch.nn.Module):
         """None when asked for this module's alone, as DistributedDataParallel does to find what it averages;
         an optimizer asks for those of all modules, and gets `weight`."""
         return super().named_parameters(prefix, recurse, **more) if recurse else iter(())
+
+    def register_parameter(self, name: str, param: torch.nn.Parameter | None) -> None:
+        """Refuses another weight. Throws: Error(config)."""
+        if name == "weight" and not isinstance(param, _Weight):
+            _refuse_matrix(self, param)
+        super().register_parameter(name, param)
 
     def _save_to_state_dict(self, *arguments: Any, **named: Any) -> None:
         """Nothing: ps.Client.save writes the rows."""
@@ -133,11 +161,11 @@ class _Layer(torch.nn.Module):
     def _local(self, ids: Any) -> tuple[Any, Any, int | None]:
         """(rows of the distinct ids, with gradients where they are wanted; where each id is among them, in
         the shape of ids; where the padding is)."""
-        if ids.dtype not in _INTEGERS:
-            raise Error("config", f"the ids of an {type(self).__name__} are {ids.dtype}, not integers")
-        distinct, places = torch.unique(ids.to(torch.int64), return_inverse=True)
-        learns = torch.is_grad_enabled() and self.weight.requires_grad
-        pulled = self.client.pull(self.table, distinct.cpu().numpy(), create=learns)
+        learns = self._learns()
+        ahead, self._ahead = self._ahead, None
+        if ahead is None or not ahead.fits(ids, learns):
+            ahead = _Request(self.client, learns).add(self, ids)
+        distinct, places, pulled = ahead.distinct, ahead.places, ahead.rows()
         rows = torch.from_numpy(pulled).to(ids.device, self.weight.dtype)
         padding = None
         if self.padding_idx is not None:
@@ -148,6 +176,9 @@ class _Layer(torch.nn.Module):
         if learns:
             rows = _Pulled.apply(self.weight, self, distinct, rows)
         return rows, places, padding
+
+    def _learns(self) -> bool:
+        return torch.is_grad_enabled() and self.weight.requires_grad
 
     @torch.no_grad()
     def _keep(self, ids: Any, gradients: Any) -> None:
@@ -172,7 +203,7 @@ class _Layer(torch.nn.Module):
             gradients = several.new_zeros(len(ids), self.embedding_dim).index_add_(0, places, several)
         self._ids, self.weight.grad = ids, None
         # The values are nobody's: one number in the shape that the gradient has to have.
-        weight.data = weight.data.new_zeros(()).expand(len(ids), self.embedding_dim)
+        weight.set_values(weight.data.new_zeros(()).expand(len(ids), self.embedding_dim))
         weight.grad = gradients.contiguous()
         _waiting.add(self)
 
@@ -186,6 +217,107 @@ class _Layer(torch.nn.Module):
         return self._ids, gradients
 
 
+def _refuse_matrix(layer: _Layer | None, values: Any) -> None:
+    table = layer.table if layer is not None else ""
+    shape = "None" if values is None else str(list(values.shape))
+    raise Error(
+        "config",
+        f"the weight of the layer of table '{table}' is set to {shape}, and its rows are on the servers",
+        "the table's initializer makes the first values; ps.Client.load reads saved ones",
+    )
+
+
+class _Ahead:
+    """One layer's part of a request."""
+
+    def __init__(self, request: _Request, layer: _Layer, ids: Any) -> None:
+        if ids.dtype not in _INTEGERS:
+            raise Error("config", f"the ids of an {type(layer).__name__} are {ids.dtype}, not integers")
+        self.ids = ids
+        self.distinct, self.places = torch.unique(ids.to(torch.int64), return_inverse=True)
+        self.keys = self.distinct.cpu().numpy()
+        self._request, self._table = request, layer.table
+        self.begin = 0  # of its keys among those of the table
+
+    def fits(self, ids: Any, learns: bool) -> bool:
+        """Whether it is what a forward of these ids would ask for."""
+        same = self.ids.device == ids.device and torch.equal(self.ids, ids)
+        return same and self._request.creates == learns and self._request.is_fresh()
+
+    def rows(self) -> Any:
+        """Float [distinct ids, width]."""
+        every = self._request.answer()[self._table]
+        return every[self.begin : self.begin + len(self.keys)]
+
+
+class _Request:
+    """Rows of several layers of a client, asked for in one message."""
+
+    def __init__(self, client: Client, creates: bool) -> None:
+        self.creates = creates
+        self._client = client
+        self._parts: dict[str, list[Any]] = {}
+        self._answer: Any = None
+        self._pushes = 0
+
+    def add(self, layer: _Layer, ids: Any) -> _Ahead:
+        """The layer's part."""
+        ahead = _Ahead(self, layer, ids)
+        parts = self._parts.setdefault(layer.table, [])
+        ahead.begin = sum(len(part) for part in parts)
+        parts.append(ahead.keys)
+        return ahead
+
+    def start(self) -> None:
+        """Asks now, in a thread. In mode sync not before a forward needs it: a step may come in between."""
+        if self._client.mode != "sync":
+            self._answer = _thread().submit(self._pull)
+
+    def is_fresh(self) -> bool:
+        """In mode sync no row is older than the newest step."""
+        asked = self._answer is not None
+        return not asked or self._client.mode != "sync" or self._pushes == _pushes.get(self._client, 0)
+
+    def answer(self) -> Any:
+        """Rows by table."""
+        if self._answer is None:
+            self._pushes = _pushes.get(self._client, 0)
+            self._answer = self._pull()
+        if isinstance(self._answer, concurrent.futures.Future):
+            self._answer = self._answer.result()
+        return self._answer
+
+    def _pull(self) -> Any:
+        keys = {
+            table: parts[0] if len(parts) == 1 else numpy.concatenate(parts)
+            for table, parts in self._parts.items()
+        }
+        return self._client.pull_many(keys, self.creates)
+
+
+@functools.cache
+def _thread() -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(1, "fleetrun-prefetch")
+
+
+def prefetch(batch: Mapping[Embedding | EmbeddingBag, torch.Tensor]) -> None:
+    """Asks for the rows of the next forward of several layers in one message to each server. batch: the ids
+    that each layer will be called with; for others it pulls by itself.
+
+    Mode async and others: at once, in a thread, while the script goes on; rows are as they are then, without
+    the pushes of this trainer that come before the forward. Mode sync: in the first of these forwards, so
+    that the numbers are those without prefetch().
+    Throws: Error(config) for ids that are not integers; the forward throws what the pull threw.
+    """
+    requests: dict[Any, _Request] = {}
+    for layer, ids in batch.items():
+        key = layer.client, layer._learns()
+        request = requests.setdefault(key, _Request(*key))
+        layer._ahead = request.add(layer, ids.clone())
+    for request in requests.values():
+        request.start()
+
+
 class Embedding(_Layer):
     """Rows of a sparse table as torch.nn.Embedding gives rows of a matrix: forward pulls them, and step() of
     the optimizer that has model.parameters() pushes their gradients: unscaled by a GradScaler, clipped with
@@ -196,9 +328,11 @@ class Embedding(_Layer):
     client: a fleetrun.ps.Client. table: the name of a sparse table without accessor "ctr". padding_idx: this
     id gives zeros and gets no gradient. scale_grad_by_freq: gradients are divided by how often the id is in
     the call. Where nothing learns (no_grad(), requires_grad_(False)) unknown ids give initial values and get
-    no row. half() and double() change what forward gives and the gradients are; servers keep float32.
+    no row. half() and double() change what forward gives and the gradients are; servers keep float32. First
+    values are those of the table's initializer. prefetch() pulls several layers at once.
     Shape: ids any shape of integers; returns [*ids.shape, width], on the device of ids. Mode sync: each
-    step() is one step of the servers, so all trainers take equally many.
+    step() is one step of the servers, between client.begin_pass() and leave_pass(), so all trainers take
+    equally many.
     Throws: Error(config) for ids that are not integers, and as ps.Client.pull; step() as ps.Client.push.
     Needs PyTorch 2.1 or later, or RowOptimizer.
     """
@@ -325,6 +459,7 @@ def _push(client: Client, tables: dict[str, list[tuple[Any, Any]]]) -> None:
     if client.mode != "sync":
         joined = {name: parts for name, parts in joined.items() if len(parts[0])}
     if joined:
+        _pushes[client] = _pushes.get(client, 0) + 1
         client.push_many({name: (ids.numpy(), steps.numpy()) for name, (ids, steps) in joined.items()})
 
 

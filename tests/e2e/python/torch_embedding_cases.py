@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import torch
 from fleetrun import Error, ps
-from fleetrun.torch import Embedding, EmbeddingBag, RowOptimizer
+from fleetrun.torch import Embedding, EmbeddingBag, RowOptimizer, prefetch
 
 IDS, WIDTH = 10, 3
 HAS_HOOKS = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 1)
@@ -287,11 +287,65 @@ def pytorchs_data_parallel_leaves_the_rows_alone():
     dist.destroy_process_group()
 
 
+class Counting(ps.Client):
+    """How many tables each request asked for."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.asked = []
+
+    def pull_many(self, tables, create=True):
+        self.asked.append(len(tables))
+        return super().pull_many(tables, create)
+
+
+def layers_that_are_prefetched_learn_the_same_in_one_request():
+    for mode in ("async", "sync"):
+        torch.manual_seed(4)
+        names = ("a", "b", "c")
+        clients = [kind([table(name) for name in names], mode) for kind in (ps.Client, Counting)]
+        sides = []
+        for client in clients:
+            if mode == "sync":
+                client.begin_pass()
+            layers = [EmbeddingBag(client, name, mode="sum") for name in names] + [Embedding(client, "a")]
+            model = torch.nn.ModuleList(layers)
+            sides.append((layers, RowOptimizer(model.parameters())))
+        batches = [[torch.randint(0, IDS, (4, 2)) for _ in range(4)] for _ in range(6)]
+        for number, batch in enumerate(batches):
+            if number == 0 or mode == "async":  # there a later one would miss the step before
+                prefetch(dict(zip(sides[1][0], batch)))
+            losses = [[layer(ids).square().mean() for layer, ids in zip(layers, batch)]
+                      for layers, _ in sides]
+            assert all(map(torch.equal, *losses)), (mode, number)
+            if not HAS_HOOKS:
+                continue
+            for loss in losses:
+                sum(loss).backward()
+            if mode == "sync" and number + 1 < len(batches):  # before the step: rows are those after it
+                prefetch(dict(zip(sides[1][0], batches[number + 1])))
+            for _, optimizer in sides:
+                optimizer.step()
+                optimizer.zero_grad()
+        if HAS_HOOKS or mode == "async":
+            assert clients[1].asked == [3] * 6, clients[1].asked
+    layer = sides[1][0][1]
+    rows = clients[1].pull("b", np.array([7, 1]), create=False)
+    clients[1].asked.clear()
+    prefetch({layer: torch.tensor([[7], [1]])})
+    assert layer(torch.tensor([[1], [2]])).tolist()[0] == rows[1].tolist()  # of other ids nothing was asked
+    assert clients[1].asked == [1]
+
+
 def what_cannot_be_is_said():
     layer = Embedding(ps.Client([table()]), "emb")
+    matrix = torch.nn.Parameter(torch.ones(IDS, WIDTH))
     for made, words in ((lambda: layer(torch.tensor([0.5])), "not integers"),
                         (lambda: RowOptimizer(torch.nn.Linear(1, 1).parameters()), "no fleetrun.torch layer"),
-                        (lambda: EmbeddingBag(layer.client, "emb", mode="median"), "'median'")):
+                        (lambda: EmbeddingBag(layer.client, "emb", mode="median"), "'median'"),
+                        (lambda: prefetch({layer: torch.tensor([0.5])}), "not integers"),
+                        (lambda: setattr(layer.weight, "data", matrix.data), "'emb' is set to [10, 3]"),
+                        (lambda: setattr(layer, "weight", matrix), "on the servers")):
         try:
             made()
             raise AssertionError(words)
