@@ -83,7 +83,7 @@ std::string run(unsigned seed, std::chrono::milliseconds& took) {
   ranks[victim]->signal(SIGKILL);
   for (std::size_t r = 0; r < kRanks; ++r) {
     if (r == victim) continue;
-    const std::string text = ranks[r]->line(std::chrono::seconds(10)).value_or("nothing");
+    const std::string text = ranks[r]->line(std::chrono::minutes(1)).value_or("nothing");
     if (!text.starts_with("group kills: rank " + std::to_string(victim) + " (process ") ||
         !text.ends_with(") has died"))
       return "rank " + std::to_string(r) + " says of rank " + std::to_string(victim) + ": " + text;

@@ -15,7 +15,7 @@ using fleetrun::tests::TempDir;
 
 namespace {
 
-constexpr std::chrono::seconds kSoon{10};
+constexpr std::chrono::seconds kSoon{60};
 
 /// Counts what happens on another thread.
 struct Counter {
