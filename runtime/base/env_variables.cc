@@ -64,6 +64,9 @@ std::span<const EnvVariable> other_variables() noexcept {
 
     {"FLEETRUN_BAD_LINE", runtime,
      "how datasets handle malformed lines unless their script says so itself (--bad_line)"},
+    {"FLEETRUN_EMPTY_DATASET", runtime,
+     "allow: an epoch over a dataset without an example is a warning; default: refuse, an error",
+     "In a job of several trainers it is a warning in any case: one of them may have no files."},
     {"FLEETRUN_PASSES_OFF", runtime,
      "passes that train_from_dataset does not apply to a program, separated by commas",
      "For debugging: dead_code, linear_act, linear_sgd, batch_norm_act, lookup_concat, memory, or all. "

@@ -317,3 +317,20 @@ def test_a_line_of_64_megabytes_can_be_skipped(read):
 def test_a_million_empty_lines_are_not_skipped_by_a_few(read, tmp_path):
     check_refused(read("\n" * 1_000_000, bad_line="skip:100"),
                   f"{tmp_path}/data.txt:101:1: the line is empty")
+
+
+@pytest.mark.parametrize("dataset", ["QueueDataset", "InMemoryDataset"])
+@pytest.mark.parametrize("variables,refused", [
+    ({}, True), ({"FLEETRUN_EMPTY_DATASET": "allow"}, False), ({"PADDLE_TRAINERS_NUM": "2"}, False)])
+def test_a_dataset_without_an_example_is_refused_unless_allowed(tmp_path, dataset, variables, refused):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "case.json").write_text(json.dumps({
+        "slots": IDS, "command": "cat", "files": ["a", "b"], "dataset": dataset, "threads": 1,
+        "settings": {}}))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment(**variables),
+                          capture_output=True, text=True, timeout=LIMIT)
+    said = "Executor.infer_from_dataset: the dataset gave no example out of 2 files (a, …)"
+    assert said in done.stderr and ("warning: " + said in done.stderr) != refused
+    assert done.returncode == int(refused) and ("0 examples" in done.stdout) != refused

@@ -3,6 +3,8 @@
 Source: documents 002 and 003; the engine is runtime/engine/executor.h and runtime/trainer/dataset_trainer.h.
 """
 
+import os
+
 import numpy
 
 from fleetrun import _native, elastic, framework
@@ -134,7 +136,8 @@ class Executor:
         have equally many; the pass ends when nobody has one, with the same parameters everywhere.
         debug: also prints what each type of operator took. fetch_handler: a FetchHandler, which takes values
         in place of fetch_list's lines. Returns None.
-        Throws: Error(data) naming file, line and slot, or the pipe command that failed; Error(network).
+        Throws: Error(data) naming file, line and slot, or the pipe command that failed, and where a dataset
+        has no example in a job of one trainer (FLEETRUN_EMPTY_DATASET=allow lets it pass); Error(network).
         """
         self._pass(
             "train_from_dataset",
@@ -265,6 +268,8 @@ class Executor:
             if more:
                 _print_line(more)
         elastic.check()
+        if self.last_pass.examples == 0:
+            _tell_of_nothing(call, list(getattr(dataset, "filelist", [])))
 
 
 def _summary(result):
@@ -272,6 +277,20 @@ def _summary(result):
     return (
         f"examples: {result.examples}, batches: {result.batches}, seconds: {result.seconds:.3f}, "
         f"examples/s: {rate:.1f}"
+    )
+
+
+def _tell_of_nothing(call, files):
+    """Of a pass without an example. One trainer of several may have none. Throws: Error(data)."""
+    given = f"{len(files)} files ({files[0]}, …)" if len(files) > 1 else files[0] if files else "no file"
+    what = f"Executor.{call}: the dataset gave no example out of {given}"
+    is_allowed = os.environ.get("FLEETRUN_EMPTY_DATASET", "refuse") == "allow"
+    if is_allowed or int(os.environ.get("PADDLE_TRAINERS_NUM", "1")) > 1:
+        return warn_once("no example", what)
+    raise Error(
+        "data",
+        what,
+        "look at the files, the pipe command and drop_last; FLEETRUN_EMPTY_DATASET=allow goes on",
     )
 
 
@@ -283,7 +302,6 @@ def _lead_path():
     """Lets `python` in a pipe command be this interpreter when it comes from a virtual environment, as under
     the
     launcher: Debian has no `python`."""
-    import os
     import sys
 
     folder = os.path.dirname(sys.executable)
