@@ -6,6 +6,7 @@
 // newcomers prepare as ever.
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -55,6 +56,23 @@ bool quorum_here(const State& state) {
     return found != state.by_id.end() && !found->second->leaving;
   });
 }
+
+}  // namespace
+
+Instant confirmed_by_quorum(const State& state) {
+  std::vector<Instant> moments = {state.now};  // this one may be a quorum by itself
+  for (const auto& node : state.nodes) moments.push_back(node->confirmed);
+  std::sort(moments.begin(), moments.end(), std::greater<>());
+  const auto since = std::partition_point(moments.begin(), moments.end(), [&state](Instant moment) {
+    return !state.known.quorum([&state, moment](const std::string& id) {
+      const auto found = state.by_id.find(id);
+      return id == state.settings.node || (found != state.by_id.end() && found->second->confirmed >= moment);
+    });
+  });
+  return since == moments.end() ? Instant{} : *since;
+}
+
+namespace {
 
 /// Whether those who run may go on while the others come and go.
 bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidates, std::size_t size) {
@@ -152,6 +170,7 @@ void tell_world(State& state) {
     if (!news.update) node->done = false;
     node->previous_rank = static_cast<int>(rank);
     node->told = node->runs = world.generation;
+    node->confirmed = std::max(node->confirmed, state.proposal.since);  // it said ready, or came
     node->parked = node->fenced = false;
     send(state, *node, Message(std::move(news)));
     if (node->wants_list && node->connection != 0) listed.push_back(node->connection);
@@ -293,7 +312,8 @@ bool still_gathering(State& state) {
     for (const Member& member : state.journal.world->members)
       all = all && (member.node == state.journal.coordinator || find(state, member.node));
   }
-  if (!all && state.now < state.hold_until) return true;
+  // Who has not come may not know yet that the coordinator is gone, and run on until its lease is over.
+  if (!all && state.now < (quorum_here(state) ? state.leases_over : state.hold_until)) return true;
   lose_absent(state);
   return state.stage != Stage::waiting;
 }

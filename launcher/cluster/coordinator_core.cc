@@ -40,10 +40,20 @@ State::State(CoordinatorSettings its, std::optional<Journal> its_journal, Instan
   stage = Stage::waiting;
   why = "another host coordinates the job";
   hold_until = now + settings.gather_time / 2;
+  leases_over = now + std::min(settings.lost_after, kQuiet) - kLeaseMargin;
 }
 
 void send(State& state, const Node& node, SharedMessage message) {
   if (node.connection != 0) state.outputs.emplace_back(SendTo{{node.connection}, std::move(message)});
+}
+
+void announce(State& state, const std::string& text) {
+  note(state, WaitingForNodes{text});
+  std::vector<ConnectionId> all;
+  for (const auto& node : state.nodes) {
+    if (node->connection != 0) all.push_back(node->connection);
+  }
+  if (!all.empty()) state.outputs.emplace_back(SendTo{std::move(all), Message(Waiting{text})});
 }
 
 void note(State& state, ClusterEvent event) {
@@ -82,13 +92,21 @@ void step_down(State& state, const std::string& why, const std::optional<Endpoin
   state.outputs.emplace_back(StepDown{why});
 }
 
+void heard(State& state, Node& node) {
+  const Instant silent = state.now - node.heard;
+  node.heard = state.now;
+  if (!std::exchange(node.suspected, false)) return;
+  announce(state, node.name + " is back after " +
+                      shown(std::chrono::duration_cast<std::chrono::milliseconds>(silent)));
+}
+
 namespace {
 
 /// Where this launcher itself slept, the silence of the others says nothing.
 void enter(State& state, Instant now) {
   const Instant slept = now - state.now;
   state.now = std::max(state.now, now);
-  if (slept < state.settings.lease / 2) return;
+  if (slept < state.settings.lost_after / 2) return;
   for (const auto& node : state.nodes) node->heard += slept;
 }
 
@@ -96,27 +114,53 @@ void on_beat(State& state, Node& node, const Beat& beat) {
   node.last_sent = beat.sent;
   node.beat_came = state.now;
   if (beat.echo == Instant{}) return;
+  node.confirmed = std::max(node.confirmed, beat.echo);
   const Instant round_trip = state.now - beat.echo - beat.held;
   if (round_trip < Instant{} || round_trip > node.round_trip) return;
   node.round_trip = round_trip;
   node.ahead = state.now - round_trip / 2 - beat.sent;
 }
 
+/// What runs beside this coordinator may not outlive its coordinating.
 void send_beats(State& state) {
+  const bool may_be_succeeded = state.settings.takeover && state.journal.world;
   for (const auto& node : state.nodes) {
-    const Instant echo = node->last_sent;
+    Instant echo = node->last_sent;
+    if (may_be_succeeded && node->node == state.settings.node)
+      echo = std::min(echo, confirmed_by_quorum(state));
     send(state, *node,
          Message(Beat{state.now, echo, echo == Instant{} ? Instant{} : state.now - node->beat_came}));
   }
 }
 
+/// How long a node may be silent. Where nothing runs there, or nothing can be saved any more, waiting helps
+/// nobody; else what runs there ends by itself shortly before.
+std::chrono::milliseconds patience_with(const State& state, const Node& node) {
+  const bool in_vain = state.stage == Stage::settling && ends_at_a_loss(state);
+  return node.runs != 0 && !in_vain ? state.settings.lost_after : std::min(state.settings.lost_after, kQuiet);
+}
+
+std::chrono::milliseconds silence_of(const State& state, const Node& node) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(state.now - node.heard);
+}
+
+/// People are told of a host that the job waits for.
+void suspect_silent(State& state) {
+  if (state.settings.lost_after <= kQuiet) return;
+  for (const auto& node : state.nodes) {
+    if (node->suspected || node->runs == 0 || node->leaving || silence_of(state, *node) < kQuiet) continue;
+    node->suspected = true;
+    announce(state, "no word from " + node->name + " for " + shown(kQuiet) + ": the job waits up to " +
+                        shown(state.settings.lost_after) + " for it (--lost_after)");
+  }
+}
+
 void lose_silent(State& state) {
-  const Instant patience = state.settings.lease + state.settings.beat / 2;
   const Instant preparing = state.settings.prepare_timeout;
   std::vector<std::pair<Node*, std::string>> lost;
   for (const auto& node : state.nodes) {
-    if (state.now - node->heard >= patience) {
-      lost.emplace_back(node.get(), "no word from it for " + shown(state.settings.lease));
+    if (const auto patience = patience_with(state, *node); state.now - node->heard >= patience) {
+      lost.emplace_back(node.get(), "no word from it for " + shown(patience));
     } else if (state.proposal.generation != 0 && node->asked == state.proposal.generation &&
                node->prepared < node->asked && state.now - state.proposal.since >= preparing) {
       lost.emplace_back(node.get(),
@@ -125,8 +169,7 @@ void lose_silent(State& state) {
   }
   for (const auto& [node, why] : lost) {
     if (state.stage == Stage::over) return;
-    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(state.now - node->heard);
-    lose(state, *node, why, silent);
+    lose(state, *node, why, silence_of(state, *node));
   }
 }
 
@@ -172,7 +215,7 @@ void on_message(State& state, ConnectionId connection, const Message& message) {
     return;
   }
   Node& node = *found->second;
-  node.heard = state.now;
+  heard(state, node);
   if (const auto* beat = std::get_if<Beat>(&message)) return on_beat(state, node, *beat);
   if (const auto* its = std::get_if<Ready>(&message)) return on_ready(state, node, *its);
   if (const auto* its = std::get_if<Failing>(&message)) return on_failing(state, node, *its);
@@ -234,6 +277,7 @@ Outputs CoordinatorCore::on_tick(Instant now) {
     send_beats(state);
     herald(state);
   }
+  suspect_silent(state);
   lose_silent(state);
   advance(state);
   tell_waiting(state);

@@ -48,6 +48,12 @@ using ConnectionId = std::uint64_t;
 /// A `broken` one (reset, timed out, a bad frame) may come again within the lease.
 enum class Closing { closed, broken };
 
+/// A host that was silent for so long is suspected. One whose job waits for it longer (`lost_after`) stops
+/// its processes, and lets them go on when it hears its coordinator again.
+constexpr std::chrono::milliseconds kQuiet{3'000};
+/// What runs on a host ends so much earlier than the others give the host up.
+constexpr std::chrono::milliseconds kLeaseMargin{250};
+
 struct CoordinatorSettings {
   std::string job_id, version;
   std::string run;   // draw_run() of whoever starts the first coordinator
@@ -64,7 +70,8 @@ struct CoordinatorSettings {
   std::optional<Endpoint>
       heralded;  // the first coordinator's address, when this one took over somewhere else
 
-  std::chrono::milliseconds beat{500}, lease{2'500};
+  std::chrono::milliseconds beat{500};
+  std::chrono::milliseconds lost_after{3'000};  // of silence; kQuiet at the latest where nothing can be saved
   std::chrono::milliseconds settle_time{500}, last_call{2'000};
   std::chrono::milliseconds join_timeout{600'000}, elastic_timeout{30'000};
   std::chrono::milliseconds gather_time{1'500};  // of a takeover, to find a quorum

@@ -148,11 +148,14 @@ void settle(State& state) {
   decide_failure(state, unexplained);
 }
 
+bool ends_at_a_loss(const State& state) noexcept {
+  return !state.settings.elastic && !state.settings.restarts.any();
+}
+
 void lost_members(State& state, const std::string& why, const std::string& name) {
   if (state.stage == Stage::ending || state.stage == Stage::over) return;
   state.quarantine.blame(name, state.now);
-  if (!state.settings.elastic && !state.settings.restarts.any())
-    return end_job(state, {kLostStatus, why, name, {}});
+  if (ends_at_a_loss(state)) return end_job(state, {kLostStatus, why, name, {}});
   state.why = why;
   const bool stops = state.stage != Stage::running || !goes_on_in_place(state);
   const bool counts =

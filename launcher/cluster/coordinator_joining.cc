@@ -74,7 +74,7 @@ void welcome(State& state, const Node& node, bool resumed) {
   send(state, node,
        Message(Welcome{state.settings.version, state.journal.run, state.settings.node, resumed,
                        state.stage == Stage::waiting, static_cast<std::int32_t>(state.settings.beat.count()),
-                       static_cast<std::int32_t>(state.settings.lease.count())}));
+                       static_cast<std::int32_t>(state.settings.lost_after.count())}));
 }
 
 /// What it went through elsewhere counts: a world or a promise that this coordinator does not know.
@@ -91,7 +91,7 @@ void resume(State& state, Node& node, ConnectionId connection, const Hello& hell
   if (node.connection != 0) close(state, node.connection);
   node.connection = connection;
   node.connections = hello.connection;
-  node.heard = state.now;
+  heard(state, node);
   state.by_connection[connection] = &node;
   const bool same = hello.world <= std::max(node.told, node.brought) && !node.leaving;
   const std::uint64_t asked = node.asked;
@@ -127,11 +127,19 @@ Node& add(State& state, ConnectionId connection, const Hello& hello) {
   return node;
 }
 
+/// A host that the job waits for, and that comes with a new launcher: what ran there is gone.
+void lose_before(State& state, const Hello& hello) {
+  for (const auto& other : state.nodes) {
+    if (other->suspected && other->name == hello.name) return lose(state, *other, "it was started again", {});
+  }
+}
+
 void admit(State& state, ConnectionId connection, const Hello& hello) {
+  lose_before(state, hello);
+  if (state.end || state.stage == Stage::over) return;
   const bool returning = hello.world != 0 && state.journal.run == hello.run;
   const bool takeover = state.stage == Stage::waiting && state.now < state.hold_until;
-  if (returning && !takeover && !state.settings.elastic && !state.settings.restarts.any() &&
-      state.stage != Stage::gathering)
+  if (returning && !takeover && ends_at_a_loss(state) && state.stage != Stage::gathering)
     return refuse(state, connection, hello, {"the others went on without " + hello.name, "", kLeftBehind});
   Node& node = add(state, connection, hello);
   note(state, NodeJoined{node.name, node.node});
@@ -152,7 +160,7 @@ void on_hello(State& state, ConnectionId connection, const Hello& hello) {
   if (!hello.run.empty() && hello.run != state.journal.run) {
     // Another run of this job is under way, and has lost its coordinator:
     // it goes on without us, or we join it.
-    state.foreign_until = state.now + 4 * state.settings.lease;
+    state.foreign_until = state.now + 4 * std::min(state.settings.lost_after, kQuiet);
     state.outputs.emplace_back(SendTo{{connection}, Message(NotYet{})});
     state.outputs.emplace_back(CloseConnection{connection});
     return;

@@ -30,6 +30,7 @@ struct Node {
   ConnectionId connection = 0;
   Instant heard{}, came{};
   Instant last_sent{}, beat_came{};     // its newest beat, in its time and in ours
+  Instant confirmed{};                  // it has heard what was said then
   Instant ahead{};                      // our time minus its time, as well as is known
   Instant round_trip = Instant::max();  // of the beat that said so
 
@@ -45,6 +46,7 @@ struct Node {
   JobEnd own_end;
   bool parked = false;  // was told so
   bool fenced = false;  // stopped its processes by itself
+  bool suspected = false;
   bool knows_end = false;
 };
 
@@ -105,6 +107,7 @@ struct State {
   std::uint64_t attempt_generation = 0;  // of the first world of this attempt
   std::size_t done_and_gone = 0;         // members that had done their part before they were lost
   Instant hold_until{};                  // no proposal before, unless everybody is here: a takeover gathers
+  Instant leases_over{};                 // of members that the coordinator before had heard last
   Instant foreign_until{};               // a node of another run of this job was here: no first world before
   Instant next_herald{};
   bool growing = false;  // the change that is under way is for newcomers only
@@ -114,8 +117,12 @@ struct State {
 
 // ---- coordinator_core.cc ----
 void send(State& state, const Node& node, SharedMessage message);
+/// People on all hosts that are here are told.
+void announce(State& state, const std::string& text);
 void note(State& state, ClusterEvent event);
 void close(State& state, ConnectionId connection);
+/// Something came from `node`.
+void heard(State& state, Node& node);
 /// Whether this coordinator is not held up for want of hosts that know the newest world.
 bool may_go_on(const State& state);
 /// What others are told of this coordinator.
@@ -140,6 +147,9 @@ std::vector<std::string> missing_names(const State& state);
 void begin_change(State& state, const std::string& why);
 /// Proposes the next generation without forming it yet: everybody stops.
 void stop_all(State& state);
+/// The newest moment such that nodes which have heard what was said here since then are a quorum, this one
+/// among them: nobody else coordinates for a lease from then on.
+Instant confirmed_by_quorum(const State& state);
 /// Whether those that run may go on while the others come and go.
 bool goes_on_in_place(const State& state);
 /// Proposes, waits, or forms, by what is there now. To be called whenever that has changed.
@@ -157,7 +167,9 @@ void on_failed(State& state, Node& node, const Failed& failed);
 void settle(State& state);
 /// Steps down because its own host leaves, where the others are enough to go on without it.
 bool hands_over(State& state);
-/// `why`: "no word from it for 2.5 s".
+/// Whether the job ends when a host is lost: it has a fixed size, and does not restart.
+bool ends_at_a_loss(const State& state) noexcept;
+/// `why`: "no word from it for 3.0 s".
 void lose(State& state, Node& node, const std::string& why, std::chrono::milliseconds after,
           bool orderly = false);
 void on_fenced_node(State& state, Node& node);

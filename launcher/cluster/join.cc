@@ -56,6 +56,9 @@ class NodeMembership final : public Membership {
   void timed_out() override {
     node_->report([&](MemberCore& member) { return member.timed_out(cluster_now()); });
   }
+  void lapsed() override {
+    node_->report([](MemberCore& member) { return member.lapsed(cluster_now()); });
+  }
   void close(std::function<void()> closed) override { node_->close(std::move(closed)); }
 
  private:

@@ -29,13 +29,40 @@ void fence(State& state, const std::string& why) {
   state.outputs.emplace_back(TellFenced{why});
 }
 
+std::chrono::milliseconds lease_of(const State& state) noexcept {
+  return state.settings.lost_after - kLeaseMargin;
+}
+
+std::chrono::milliseconds silence_of(const State& state) noexcept {
+  return state.settings.lost_after > kQuiet ? kQuiet - state.settings.beat : lease_of(state);
+}
+
+void confirm(State& state, Instant said) {
+  if (said <= state.confirmed) return;
+  state.confirmed = said;
+  const bool waits = state.settings.lost_after > kQuiet;
+  state.outputs.emplace_back(
+      TellLease{waits ? said + (kQuiet - kLeaseMargin) : Instant{}, said + lease_of(state)});
+}
+
 void finish(State& state, JobEnd end) {
   if (state.stage == Stage::over) return;
   state.stage = Stage::over;
   state.end = std::move(end);
+  state.outputs.emplace_back(TellLease{});
   state.dial_at.reset();
   state.answer_by.reset();
   state.outputs.emplace_back(TellJobOver{*state.end});
+}
+
+void stop_and_greet_again(State& state, const std::string& why) {
+  const bool greeted = state.up;
+  fence(state, why);
+  if (!greeted) return;
+  state.outputs.emplace_back(HangUp{});
+  state.up = false;
+  if (state.stage != Stage::seeking) state.stage = Stage::dialing;
+  state.dial_at = state.now;
 }
 
 namespace {
@@ -45,24 +72,24 @@ std::string clipped(std::string text, std::size_t max) {
   return text;
 }
 
-/// A launcher that slept for a lease has been given up by the others, whatever it reads first.
+/// What ran here has ended when its lease is over, whatever this launcher reads first. After a shorter sleep
+/// it listens before it judges.
 void enter(State& state, Instant now) {
   const Instant slept = now - state.now;
   const bool first = state.now == Instant{};
   state.now = std::max(state.now, now);
-  if (first || slept < state.settings.lease || state.stage == Stage::over) return;
-  const bool greeted = state.up;
-  fence(state, "this host slept for " + shown(std::chrono::duration_cast<std::chrono::milliseconds>(slept)));
-  if (greeted) {
-    state.outputs.emplace_back(HangUp{});
-    state.up = false;
-    if (state.stage != Stage::seeking) state.stage = Stage::dialing;
-    state.dial_at = state.now;
-  }
+  if (first || state.stage == Stage::over) return;
+  const std::chrono::milliseconds lease = lease_of(state);
+  if (slept >= lease)
+    stop_and_greet_again(
+        state, "this host slept for " + shown(std::chrono::duration_cast<std::chrono::milliseconds>(slept)));
+  else if (state.live && state.now - state.confirmed >= lease)
+    stop_and_greet_again(state, "no answer of the coordinator for " + shown(lease));
+  if (slept < silence_of(state)) return;
   // What happened meanwhile is not a reason to give up.
   state.started += slept;
   if (state.lost_since) *state.lost_since += slept;
-  state.heard = std::max(state.heard, state.now - state.settings.lease / 2);
+  state.heard = std::max(state.heard, state.now - silence_of(state) / 2);
   state.tried = std::max(state.tried, state.heard);
 }
 
@@ -178,12 +205,14 @@ Instant MemberCore::next_deadline() const {
   Instant next = Instant::max();
   if (state.up) next = state.next_beat;
   if (state.stage != Stage::seeking && !state.dial_at)
-    next = std::min<Instant>(next, std::max(state.heard, state.tried) + state.settings.lease);
-  if (state.live) next = std::min<Instant>(next, state.heard + state.settings.lease);
+    next = std::min<Instant>(next, std::max(state.heard, state.tried) + silence_of(state));
+  if (state.live) next = std::min<Instant>(next, state.confirmed + lease_of(state));
+  if (state.stage != Stage::seeking && can_seek(state))
+    next = std::min<Instant>(next, state.heard + lease_of(state));
   if (state.dial_at) next = std::min(next, *state.dial_at);
   if (state.answer_by) next = std::min(next, *state.answer_by);
   if (state.lost_since && state.stage != Stage::joined)
-    next = std::min<Instant>(next, *state.lost_since + state.settings.elastic_timeout);
+    next = std::min<Instant>(next, *state.lost_since + longest_search(state));
   if (state.news.generation == 0 && !state.parked && !state.preparing) next = std::min(next, join_by(state));
   return next;
 }
@@ -279,6 +308,14 @@ Outputs MemberCore::timed_out(Instant now) {
     finish(state, {124, "the time of the job is up", "", {}});
   }
   return answered(state);
+}
+
+Outputs MemberCore::lapsed(Instant now) {
+  if (over() || !(state_->live || state_->preparing)) return {};
+  enter(*state_, now);
+  if (state_->live || state_->preparing)  // enter() may have ended it
+    stop_and_greet_again(*state_, "no answer of the coordinator for " + shown(lease_of(*state_)));
+  return answered(*state_);
 }
 
 Outputs MemberCore::leave(const std::string& why, Instant now) {

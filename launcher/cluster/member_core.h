@@ -44,7 +44,7 @@ struct MemberSettings {
   bool takeover = false;                // members look for, and become, the next coordinator by themselves
   std::optional<Endpoint> coordinator;  // to dial; nullopt: follow() will say
   bool coordinates = false;             // the coordinator is in this launcher: it is never given up as lost
-  std::chrono::milliseconds beat{500}, lease{2'500};
+  std::chrono::milliseconds beat{500}, lost_after{3'000};  // as its coordinator says, once there is one
   std::chrono::milliseconds join_timeout{600'000}, elastic_timeout{30'000};
   std::chrono::milliseconds redial{200};        // between two attempts
   std::chrono::milliseconds dial_timeout{700};  // of a seeking node, for each of the others
@@ -63,8 +63,10 @@ struct Dial {
 struct Send {
   SharedMessage message;
 };
-/// After what was sent before is out.
-struct HangUp {};
+/// After what was sent before is out; `cut`: without a goodbye, which would mean that this launcher is gone.
+struct HangUp {
+  bool cut = false;
+};
 /// A coordinator is to be made here from `journal`, with takeover set and `heralded` the first coordinator's
 /// address. A Dial{here} follows. What comes from strangers is for it until it steps down.
 struct Coordinate {
@@ -89,6 +91,12 @@ struct TellWorld {
   WorldNews news;
   std::shared_ptr<const World> world;
 };
+/// What runs here is to end at `ends` by itself, should there be no other word by then, and to stand still
+/// from `stands` on; Instant{}: there is no such time.
+struct TellLease {
+  Instant stands{}, ends{};
+  bool operator==(const TellLease&) const = default;
+};
 struct TellFenced {
   std::string why;
 };
@@ -97,7 +105,7 @@ struct TellJobOver {
 };
 
 using Output = std::variant<Dial, Send, HangUp, Coordinate, Answer, TellNews, TellPrepare, TellWorld,
-                            TellFenced, TellJobOver>;
+                            TellLease, TellFenced, TellJobOver>;
 using Outputs = std::vector<Output>;
 
 struct State;
@@ -139,6 +147,8 @@ class MemberCore {
   Outputs done(std::uint64_t generation, Instant now);
   Outputs stop(int signal, Instant now);
   Outputs timed_out(Instant now);
+  /// The time of TellLease has come, and what ran here was killed.
+  Outputs lapsed(Instant now);
   /// This node goes: goodbye, and then HangUp.
   Outputs leave(const std::string& why, Instant now);
 

@@ -37,6 +37,8 @@ void on_welcome(State& state, const Welcome& welcome) {
   state.coordinator_node = welcome.coordinator;
   state.stage = Stage::joined;
   state.heard = state.now;
+  if (welcome.lost_after_ms > 0) state.settings.lost_after = std::chrono::milliseconds(welcome.lost_after_ms);
+  confirm(state, state.tried);
   state.coordinator = state.target;
   state.here = state.target.here;
   state.failed_dials = state.redirects = 0;
@@ -47,6 +49,7 @@ void on_welcome(State& state, const Welcome& welcome) {
   if (!welcome.resumed) {
     fence(state, "the others go on without this host");
     state.live = state.preparing = false;
+    state.pending.reset();  // its list may still come, to look for others by
     const std::optional<Stop> stop = state.reports.stop;
     state.reports = {};
     state.reports.stop = stop;
@@ -192,6 +195,8 @@ void obey(State& state, const Message& message) {
   if (const auto* its = std::get_if<Beat>(&message)) {
     state.their_beat = its->sent;
     state.their_beat_came = state.now;
+    confirm(state, its->echo);
+    answer_beat(state);
   } else if (const auto* its = std::get_if<Prepare>(&message)) {
     on_prepare(state, *its);
   } else if (const auto* its = std::get_if<WorldNews>(&message)) {

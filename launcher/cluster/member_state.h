@@ -45,8 +45,9 @@ struct State {
   bool here = false;  // to the coordinator in this launcher
   Place target;       // of the newest dial
   std::uint32_t connections = 0;
-  Instant heard{};  // from the coordinator that was joined last
-  Instant tried{};  // the newest dial or hello
+  Instant heard{};      // from the coordinator that was joined last
+  Instant confirmed{};  // the newest word of ours that is known to have come there
+  Instant tried{};      // the newest dial or hello
   Instant next_beat{};
   Instant their_beat{}, their_beat_came{};
   std::optional<Instant> dial_at;    // the next attempt
@@ -91,16 +92,31 @@ struct State {
 void tell(State& state, NewsLevel level, const std::string& text);
 void say(State& state, Message message);
 void fence(State& state, const std::string& why);
+/// Fences, and greets again, so that the coordinator hears of it.
+void stop_and_greet_again(State& state, const std::string& why);
+/// After the coordinator has heard what was said at `said`.
+void confirm(State& state, Instant said);
+/// How long a coordinator may be silent before another one is looked for, and a word of ours unanswered
+/// before what runs here ends.
+std::chrono::milliseconds lease_of(const State& state) noexcept;
+/// How long an uplink may be silent before there is another one.
+std::chrono::milliseconds silence_of(const State& state) noexcept;
 void finish(State& state, JobEnd end);
 
 // ---- member_uplink.cc: dialing, seeking ----
+/// Whether this node may look for, and become, another coordinator.
+bool can_seek(const State& state) noexcept;
 void dial(State& state, const Place& place);
 /// The uplink is gone: what next?
 void lost_uplink(State& state);
 void try_next(State& state);
 void redirected(State& state, const Redirect& redirect);
 void not_yet(State& state);
+/// At once, so that the coordinator knows how far it is heard; by the clock only where it says nothing.
+void answer_beat(State& state);
 void due(State& state);  // timers
+/// How long another coordinator is looked for.
+std::chrono::milliseconds longest_search(const State& state) noexcept;
 /// When a node that no world has begun for gives up. One
 /// that hears a coordinator leaves it the time to say whom it waited for.
 Instant join_by(const State& state);

@@ -15,10 +15,6 @@ constexpr int kFailedDials = 3;  // after the coordinator closed the connection:
 constexpr int kRedirects = 3;
 constexpr int kLost = 75, kNeverJoined = 125;
 
-bool can_seek(const State& state) {
-  return state.settings.takeover && state.others != nullptr;
-}
-
 /// The last coordinator first, then the members by node rank, this node among them.
 std::vector<Place> places_of(const State& state) {
   std::vector<Place> places;
@@ -85,7 +81,7 @@ Journal journal_of(const State& state) {
 
 void give_up(State& state) {
   const bool member = state.news.generation != 0;
-  const auto waited = member ? state.settings.elastic_timeout : state.settings.join_timeout;
+  const auto waited = member ? longest_search(state) : state.settings.join_timeout;
   std::string why = member ? "no coordinator of the job was found for " + shown(waited)
                            : "the job did not begin within " + shown(waited);
   if (!state.trouble.empty()) why += ": " + state.trouble;
@@ -99,6 +95,10 @@ void give_up(State& state) {
 }
 
 }  // namespace
+
+bool can_seek(const State& state) noexcept {
+  return state.settings.takeover && state.others != nullptr;
+}
 
 void dial(State& state, const Place& place) {
   state.target = place;
@@ -186,28 +186,36 @@ void not_yet(State& state) {
 
 Instant join_by(const State& state) {
   const MemberSettings& own = state.settings;
-  return state.started + own.join_timeout + (state.up ? own.lease : std::chrono::milliseconds{});
+  return state.started + own.join_timeout + (state.up ? silence_of(state) : std::chrono::milliseconds{});
+}
+
+std::chrono::milliseconds longest_search(const State& state) noexcept {
+  return std::max(state.settings.elastic_timeout, state.settings.lost_after);
 }
 
 namespace {
 
 /// The uplink is silent, or there has been none for too long.
 void check_silence(State& state) {
-  const std::chrono::milliseconds lease = state.settings.lease;
-  const bool silent = !state.dial_at && state.now - std::max(state.heard, state.tried) >= lease;
+  const std::chrono::milliseconds patience = silence_of(state);
+  const bool silent = !state.dial_at && state.now - std::max(state.heard, state.tried) >= patience;
+  const bool given_up = can_seek(state) && state.now - state.heard >= lease_of(state);
   if (silent) {
-    state.trouble = "no word for " + shown(lease);
-    state.outputs.emplace_back(HangUp{});
+    state.trouble = "no word for " + shown(patience);
+    state.outputs.emplace_back(HangUp{state.live});
     ++state.failed_dials;
-    if (state.stage == Stage::joined && can_seek(state)) return begin_seeking(state);
-    lost_uplink(state);
+    if (state.stage != Stage::joined || !given_up) lost_uplink(state);
   }
-  if (state.stage != Stage::joined && state.stage != Stage::seeking && can_seek(state) &&
-      state.now - state.heard >= lease)
-    begin_seeking(state);
+  if (state.stage != Stage::seeking && given_up) begin_seeking(state);
 }
 
 }  // namespace
+
+void answer_beat(State& state) {
+  const bool heard_beat = state.their_beat != Instant{};
+  state.next_beat = state.now + 3 * state.settings.beat / 2;
+  say(state, Beat{state.now, state.their_beat, heard_beat ? state.now - state.their_beat_came : Instant{}});
+}
 
 void due(State& state) {
   const MemberSettings& own = state.settings;
@@ -215,14 +223,11 @@ void due(State& state) {
   if (!member && !state.parked && !state.preparing && state.now >= join_by(state)) return give_up(state);
   // A coordinator that gathers nodes gives up by itself.
   const bool searching = state.lost_since && state.stage != Stage::joined;
-  if (searching && state.now - *state.lost_since >= own.elastic_timeout) return give_up(state);
+  if (searching && state.now - *state.lost_since >= longest_search(state)) return give_up(state);
   if (state.up && state.now >= state.next_beat) {
+    answer_beat(state);
     state.next_beat = state.now + own.beat;
-    const bool heard_beat = state.their_beat != Instant{};
-    say(state, Beat{state.now, state.their_beat, heard_beat ? state.now - state.their_beat_came : Instant{}});
   }
-  if (state.live && state.now - state.heard >= own.lease)
-    fence(state, "no word from the coordinator for " + shown(own.lease));
   if (state.stage == Stage::idle) return;
   if (state.stage != Stage::seeking) check_silence(state);
   if (state.answer_by && state.now >= *state.answer_by) {

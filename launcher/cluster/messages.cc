@@ -66,7 +66,7 @@ void fields(A& a, M& m, const Welcome*) {
   a(m.version);
   a.id(m.run);
   a.id(m.coordinator);
-  a(m.resumed, m.provisional, m.beat_ms, m.lease_ms);
+  a(m.resumed, m.provisional, m.beat_ms, m.lost_after_ms);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Refused*) {

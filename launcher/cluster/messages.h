@@ -130,7 +130,7 @@ struct Welcome {
   std::string coordinator;   // its node; empty: it is not a node
   bool resumed = false;      // the node is what it was before this connection
   bool provisional = false;  // it waits for enough nodes, and may never find them
-  std::int32_t beat_ms = 0, lease_ms = 0;
+  std::int32_t beat_ms = 0, lost_after_ms = 0;
 };
 /// Final: this launcher cannot take part.
 struct Refused {

@@ -367,8 +367,8 @@ void Node::act(joining::Send& send) {
   });
 }
 
-void Node::act(joining::HangUp&) {
-  if (uplink_ && uplink_->channel) uplink_->channel->close();
+void Node::act(joining::HangUp& hang_up) {
+  if (uplink_ && uplink_->channel) hang_up.cut ? uplink_->channel->cut() : uplink_->channel->close();
   drop_uplink();
 }
 
@@ -396,6 +396,10 @@ void Node::act(joining::TellWorld& world) {
     const auto rank = static_cast<std::size_t>(world.news.rank);
     world.news.update ? listener.on_update(*world.world, rank) : listener.on_world(*world.world, rank);
   });
+}
+
+void Node::act(joining::TellLease& lease) {
+  tell([lease](MembershipListener& listener) { listener.on_lease({lease.stands, lease.ends}); });
 }
 
 void Node::act(joining::TellFenced& fenced) {

@@ -120,12 +120,13 @@ class Node final : public std::enable_shared_from_this<Node>,
   void perform(joining::Outputs outputs);
   void act(joining::Dial& dial);
   void act(joining::Send& send);
-  void act(joining::HangUp&);
+  void act(joining::HangUp& hang_up);
   void act(joining::Coordinate& order);
   void act(joining::Answer& answer);
   void act(joining::TellNews& tell);
   void act(joining::TellPrepare& tell);
   void act(joining::TellWorld& tell);
+  void act(joining::TellLease& tell);
   void act(joining::TellFenced& tell);
   void act(joining::TellJobOver& tell);
 

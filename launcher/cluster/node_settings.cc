@@ -18,6 +18,13 @@ std::chrono::milliseconds longest_grace(const JobConfig& config) {
 
 }  // namespace
 
+std::chrono::milliseconds lost_after(const JobConfig& config) {
+  const Rendezvous& rendezvous = config.rendezvous;
+  if (rendezvous.lost_after) return *rendezvous.lost_after;
+  const bool goes_on = rendezvous.elastic || restart_rules(config).any();
+  return goes_on ? kQuiet : std::max(kQuiet, rendezvous.join_timeout);
+}
+
 bool has_takeover(const Rendezvous& rendezvous) noexcept {
   return rendezvous.kind == Rendezvous::Kind::master && rendezvous.may_coordinate;
 }
@@ -33,6 +40,7 @@ CoordinatorSettings coordinator_settings(const JobConfig& config) {
   settings.takeover = has_takeover(rendezvous);
   settings.durable = rendezvous.kind == Rendezvous::Kind::etcd;
   settings.restarts = restart_rules(config);
+  settings.lost_after = lost_after(config);
   settings.expected = rendezvous.addresses;
   if (rendezvous.join_timeout.count() > 0) settings.join_timeout = rendezvous.join_timeout;
   if (rendezvous.elastic_timeout.count() > 0) settings.elastic_timeout = rendezvous.elastic_timeout;
@@ -52,6 +60,7 @@ MemberSettings member_settings(const JobConfig& config, const NodeSelf& self) {
   settings.requested_rank = rendezvous.node_rank;
   settings.nodes = rendezvous.nodes;
   settings.takeover = has_takeover(rendezvous);
+  settings.lost_after = lost_after(config);
   if (rendezvous.join_timeout.count() > 0) settings.join_timeout = rendezvous.join_timeout;
   if (rendezvous.elastic_timeout.count() > 0) settings.elastic_timeout = rendezvous.elastic_timeout;
   return settings;

@@ -8,6 +8,10 @@
 
 namespace fleetrun::launcher {
 
+/// The silence after which a host of this job is lost. Where the job ends at a loss, nobody could take the
+/// host's place: it is waited for as long as at the start.
+std::chrono::milliseconds lost_after(const JobConfig& config);
+
 /// Whether members take the place of a coordinator that is lost by themselves.
 bool has_takeover(const Rendezvous& rendezvous) noexcept;
 

@@ -123,6 +123,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     if (descriptor_.is_open()) descriptor_.close(ignored);
   }
 
+  /// The kernel sends a reset, and nothing that still waits.
+  void reset() {
+    constexpr linger kNow = {1, 0};
+    if (descriptor_.is_open())
+      ::setsockopt(descriptor_.native_handle(), SOL_SOCKET, SO_LINGER, &kNow, sizeof kNow);
+    cut();
+  }
+
   /// Of a Channel that goes; after close() the farewell goes on without it.
   void abandon() {
     if (!closing_) cut();
@@ -354,6 +362,7 @@ class Handle final : public Channel {
   void send(std::string_view message) override { connection_->send(message); }
   void send(std::shared_ptr<const std::string> message) override { connection_->send(std::move(message)); }
   void close() override { connection_->close(); }
+  void cut() override { connection_->reset(); }
   bool has_spoken() const noexcept override { return connection_->has_spoken(); }
   std::string peer() const override { return connection_->peer(); }
   std::string own_address() const override { return connection_->own_address(); }

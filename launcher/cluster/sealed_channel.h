@@ -76,6 +76,8 @@ class Channel {
   virtual void send(std::shared_ptr<const std::string> message) = 0;
   /// Sends what is left and says goodbye, in the background. The listener hears nothing more.
   virtual void close() = 0;
+  /// Cuts it off so that the other side sees it break: no goodbye comes late, after a cut of the network.
+  virtual void cut() = 0;
   /// Whether anything came from the other side.
   virtual bool has_spoken() const noexcept = 0;
   /// The other side's address, in digits; while there is no connection, what was dialled.

@@ -93,6 +93,10 @@ void WorldLink::timed_out() {
   if (membership_) membership_->timed_out();
 }
 
+void WorldLink::lapsed() {
+  if (membership_) membership_->lapsed();
+}
+
 void WorldLink::close() {
   pod_ = nullptr;
   if (!membership_) return;
@@ -132,6 +136,11 @@ void WorldLink::on_update(const World& world, std::size_t node_rank) {
     pod_->world_updated(world, node_rank);
   else if (met_)
     met_ = Met{world, node_rank};
+}
+
+void WorldLink::on_lease(const PodLease& lease) {
+  lease_ = lease;
+  if (pod_) pod_->lease_renewed(lease);
 }
 
 void WorldLink::on_fenced(const std::string& why) {

@@ -27,6 +27,7 @@ class PodInWorld {
   virtual void world_ends(const std::string& why, bool at_once) = 0;
   virtual void world_begins(const World& world, std::size_t node_rank) = 0;
   virtual void world_updated(const World& world, std::size_t node_rank) = 0;
+  virtual void lease_renewed(const PodLease& lease) = 0;
   virtual void job_decided(const JobEnd& end) = 0;
   virtual void news(NewsLevel level, const std::string& text) = 0;
 };
@@ -68,6 +69,8 @@ class WorldLink final : private MembershipListener {
   void done();
   void stop(int signal);
   void timed_out();
+  void lapsed();
+  const PodLease& lease() const noexcept { return lease_; }
 
   /// Says goodbye; runs the loop until that is done, a few seconds at most.
   void close();
@@ -78,6 +81,7 @@ class WorldLink final : private MembershipListener {
   void on_prepare(std::uint64_t generation, const std::string& why) override;
   void on_world(const World& world, std::size_t node_rank) override;
   void on_update(const World& world, std::size_t node_rank) override;
+  void on_lease(const PodLease& lease) override;
   void on_fenced(const std::string& why) override;
   void on_job_over(const JobEnd& end) override;
 
@@ -92,6 +96,7 @@ class WorldLink final : private MembershipListener {
   PodInWorld* pod_ = nullptr;
   std::uint64_t generation_ = 0;  // of the world that runs here, or ran last
   std::uint64_t prepared_ = 0;    // the generation for which on_prepare has come
+  PodLease lease_;
   std::optional<Meet> met_;
 };
 

@@ -15,6 +15,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr int kMaxHosts = 65'536;
+constexpr std::chrono::seconds kLeastLostAfter{2};
 constexpr std::uint16_t kRendezvousPort = 6768;  // Paddle's, where only addresses are given
 
 NodeCount read_node_count(const Value& value) {
@@ -195,6 +196,12 @@ void read_hosts(const Values& values, const Environ& environ, JobConfig& config)
       rendezvous.nodes.min < rendezvous.nodes.max || read_whole_number(values["elastic_level"], -1, 2) > 0;
   rendezvous.join_timeout = read_duration(values["join_timeout"]);
   rendezvous.elastic_timeout = read_duration(values["elastic_timeout"]);
+  if (values.given("lost_after")) {
+    rendezvous.lost_after = read_duration(values["lost_after"]);
+    if (*rendezvous.lost_after < kLeastLostAfter)
+      refuse(values["lost_after"], "hosts say a word every half second, and one may be late",
+             "give at least 2 seconds");
+  }
   rendezvous.insecure = read_truth(values["insecure"]);
   rendezvous.tls = read_truth(values["tls"]);
   if (values.given("secret_file")) rendezvous.secret_file = values["secret_file"].text;

@@ -22,7 +22,8 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::uint64_t kLifelineTag = std::uint64_t{1} << 32, kSignalTag = kLifelineTag + 1;
+constexpr std::uint64_t kLifelineTag = std::uint64_t{1} << 32, kSignalTag = kLifelineTag + 1,
+                        kLeaseTag = kLifelineTag + 2;
 constexpr std::int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
 constexpr std::int64_t kPatience = 5 * kSecond;  // with what was killed, until it is named
 
@@ -55,6 +56,7 @@ InitHolder::InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, Me
                 .open_files = setup_.open_files}) {
   watch(lifeline_.socket(), kLifelineTag, EPOLLIN);
   watch(signals_, kSignalTag, EPOLLIN);
+  watch(lease_.timer(), kLeaseTag, EPOLLIN);
 }
 
 void InitHolder::run() {
@@ -73,6 +75,10 @@ void InitHolder::run() {
     for (int i = 0; i < count; ++i) {
       if (ready[i].data.u64 == kSignalTag) on_signals();
       if (ready[i].data.u64 == kLifelineTag) on_lifeline();
+    }
+    // After the lifeline: a launcher that wakes up late may have renewed it.
+    for (int i = 0; i < count; ++i) {
+      if (ready[i].data.u64 == kLeaseTag) on_lease();
     }
   }
   for (const std::string& path : setup_.remove_files) ::unlink(path.c_str());
@@ -118,6 +124,8 @@ void InitHolder::on_lifeline() {
     if (const auto* start = std::get_if<StartFrame>(&*frame)) on_frame(*start);
     if (const auto* signal = std::get_if<SignalFrame>(&*frame)) on_frame(*signal);
     if (const auto* sweep = std::get_if<SweepFrame>(&*frame)) on_frame(*sweep);
+    if (const auto* lease = std::get_if<LeaseFrame>(&*frame); lease && lease_.renew(*lease))
+      lifeline_.send(StandsFrame{false});
     if (std::holds_alternative<FinishFrame>(*frame)) end();
   }
 }
@@ -191,6 +199,17 @@ void InitHolder::on_frame(const SweepFrame& frame) {
   sweeps_.push_back({.index = frame.index, .began = now, .next_pass = now});
 }
 
+void InitHolder::on_lease() {
+  const InitLease::Due due = lease_.due();
+  if (ending_ || processes_.empty()) return;
+  if (due == InitLease::Due::stands && lease_.stand_still(descendants_of(::getpid())))
+    lifeline_.send(StandsFrame{true});
+  if (due != InitLease::Due::ends) return;
+  lifeline_.send(LapsedFrame{});
+  on_frame(SweepFrame{kEveryProcess});
+  sweeps_.back().lapse = true;
+}
+
 void InitHolder::end() {
   if (std::exchange(ending_, true)) return;
   sweeps_.clear();
@@ -248,7 +267,7 @@ void InitHolder::sweep_on() {
   for (auto sweep = sweeps_.begin(); sweep != sweeps_.end();) {
     if (is_swept(*sweep)) {  // at once, when nothing is left
       if (ending_ || sweep->passes > 0) renew_cgroups(sweep->index);
-      if (!ending_ && !sweep->watch_only) lifeline_.send(SweptFrame{sweep->index});
+      if (!ending_ && !sweep->watch_only && !sweep->lapse) lifeline_.send(SweptFrame{sweep->index});
       sweep = sweeps_.erase(sweep);
       continue;
     }

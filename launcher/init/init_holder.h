@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "launcher/init/containment.h"
+#include "launcher/init/init_lease.h"
 #include "launcher/init/init_lifeline.h"
 #include "launcher/init/init_namespace.h"
 #include "launcher/init/init_start.h"
@@ -54,6 +55,7 @@ class InitHolder {
 
   struct Sweep {
     std::uint32_t index = kEveryProcess;
+    bool lapse = false;       // nobody asked for it
     bool watch_only = false;  // a signal killed them, and they are only to be named when they live on
     std::int64_t began = 0, next_pass = 0;
     int passes = 0;
@@ -68,6 +70,7 @@ class InitHolder {
   void on_frame(const StartFrame& frame);
   void on_frame(const SignalFrame& frame);
   void on_frame(const SweepFrame& frame);
+  void on_lease();
   Traces& trace(const StartFrame& frame);
   pid_t shown_pid(pid_t pid, int pidfd) const;
   void record(const StartFrame& frame, StartedProcess started);
@@ -99,6 +102,7 @@ class InitHolder {
   std::map<pid_t, std::uint32_t> index_of_;
   std::map<std::uint32_t, Traces> traces_;
   std::vector<Sweep> sweeps_;
+  InitLease lease_;
   bool ending_ = false;
 };
 

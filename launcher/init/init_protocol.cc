@@ -59,6 +59,16 @@ void fields(A& a, M& m, const UnkillableFrame*) {
 }
 template <class A, class M>
 void fields(A&, M&, const EmptiedFrame*) {}
+template <class A, class M>
+void fields(A& a, M& m, const LeaseFrame*) {
+  a(m.stands_ns, m.ends_ns);
+}
+template <class A, class M>
+void fields(A& a, M& m, const StandsFrame*) {
+  a(m.still);
+}
+template <class A, class M>
+void fields(A&, M&, const LapsedFrame*) {}
 
 std::string_view to_string(ContainmentLevel level) noexcept {
   constexpr std::string_view kNames[kLevels] = {"subreaper", "cgroup2", "pidns"};

@@ -2,8 +2,9 @@
 //
 //   frame := u32 length of what follows | u8 type | fields      (runtime/base/codec)
 //
-//   to init:    setup, then start | signal | sweep, then finish
-//   from init:  contained, then started | failed | exited | swept | unkillable, then emptied
+//   to init:    setup, then start | signal | sweep | lease, then finish
+//   from init:  contained, then started | failed | exited | swept | unkillable | stands | lapsed,
+//               then emptied
 //
 // `start` carries open descriptors beside its bytes (SCM_RIGHTS): the log, then standard input where it has
 // one, then those that are passed on. They arrive in order with the bytes. End of file on the lifeline means
@@ -73,6 +74,14 @@ struct SweepFrame {
   bool operator==(const SweepFrame&) const = default;
 };
 
+/// Of a job of several hosts: until when the processes may run without another of these, in CLOCK_BOOTTIME
+/// nanoseconds. From `stands_ns` on they stand still, until a later lease comes; at `ends_ns` they are
+/// killed. 0: there is no such time.
+struct LeaseFrame {
+  std::int64_t stands_ns = 0, ends_ns = 0;
+  bool operator==(const LeaseFrame&) const = default;
+};
+
 /// Kill what is left, prove that nothing is, and end.
 struct FinishFrame {
   bool operator==(const FinishFrame&) const = default;
@@ -117,6 +126,17 @@ struct SweptFrame {
   bool operator==(const SweptFrame&) const = default;
 };
 
+/// The lease made the processes stand still, or a new one lets them go on.
+struct StandsFrame {
+  bool still = false;
+  bool operator==(const StandsFrame&) const = default;
+};
+
+/// The lease is over, and everything below init is killed; exits follow.
+struct LapsedFrame {
+  bool operator==(const LapsedFrame&) const = default;
+};
+
 /// A process that was killed seconds ago and still exists. Init goes on waiting for it.
 struct UnkillableFrame {
   std::int32_t pid = 0;
@@ -132,7 +152,8 @@ struct EmptiedFrame {
 };
 
 using Frame = std::variant<SetupFrame, StartFrame, SignalFrame, SweepFrame, FinishFrame, ContainedFrame,
-                           StartedFrame, FailedFrame, ExitedFrame, SweptFrame, UnkillableFrame, EmptiedFrame>;
+                           StartedFrame, FailedFrame, ExitedFrame, SweptFrame, UnkillableFrame, EmptiedFrame,
+                           LeaseFrame, StandsFrame, LapsedFrame>;
 
 std::string encode(const Frame& frame);
 

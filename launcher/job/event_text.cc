@@ -151,6 +151,11 @@ Sentence EventText::say(const event::WorldEnded& ended) {
           (ended.at_once ? "everything here is killed: " : "everything here stops: ") + ended.why};
 }
 
+Sentence EventText::say(const event::PodStands& stands) {
+  if (!stands.still) return {LogLevel::warning, "the processes here go on"};
+  return {LogLevel::warning, "the processes here stand still until the other hosts are heard again"};
+}
+
 Sentence EventText::say(const event::News& news) {
   return {news.detail ? LogLevel::debug : LogLevel::info, news.text};
 }

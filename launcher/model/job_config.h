@@ -93,6 +93,7 @@ struct Rendezvous {
   std::vector<std::string> addresses;  // of all hosts by rank, where the user named them all
   std::string node_name;               // how people know this host; empty: by its own name
   std::chrono::milliseconds join_timeout{}, elastic_timeout{};
+  std::optional<std::chrono::milliseconds> lost_after;  // nullopt: by what a loss means for the job
   std::optional<std::string> secret_file;
   std::string secret;  // 32 bytes, handed over by whoever started this launcher; empty: from a file
   bool insecure = false, tls = false;

@@ -150,6 +150,11 @@ struct WorldEnded {
   bool at_once = false;
 };
 
+/// What runs here stands still, since this host hears no answer of the others; or it goes on.
+struct PodStands {
+  bool still = false;
+};
+
 /// About the other hosts, for people.
 struct News {
   std::string text;
@@ -168,7 +173,7 @@ using JobEvent =
                  event::GraceElapsed, event::FailureExplained, event::RestartDecided, event::GaveUp,
                  event::SignalReceived, event::SignalForwarded, event::HangFound, event::Injected,
                  event::Unkillable, event::LogsTruncated, event::Warning, event::WorldBegan,
-                 event::WorldEnded, event::News, event::JobEnded>;
+                 event::WorldEnded, event::PodStands, event::News, event::JobEnded>;
 
 class JobObserver {
  public:

@@ -87,6 +87,10 @@ constexpr Setting kSettings[] = {
    "", "True"},
   {"join_timeout", "", "", "600", "SECONDS", Group::hosts, kOurs, Kind::value,
    "hosts wait this long for each other at the start"},
+  {"lost_after", "", "", "None", "SECONDS", Group::hosts, kOurs, Kind::value,
+   "silence after which a host is lost; default: 3 where the job goes on or starts again without it, else "
+   "JOIN_TIMEOUT",
+   "A host that is silent for 3 seconds stands still, and goes on when it is heard within SECONDS."},
   {"secret_file", "", "FLEETRUN_SECRET_FILE", "None", "FILE", Group::hosts, kOurs, Kind::value,
    "secret that authenticates the hosts to each other; default: one in your configuration directory, made "
    "at first use",

@@ -3,12 +3,14 @@
 //   on_prepare  →  stop and sweep what runs, lease ports  →  ready
 //   on_world    →  plan with everybody's endpoints, start →  running, then done or failing + failed
 //   on_update   →  (in place) the processes go on and are told about the new world
+//   on_lease    →  fleetrun-init holds the processes to it, whatever becomes of this launcher
 //   on_fenced   →  kill what runs at once: the others may already go on without us. on_prepare may follow
 //   on_job_over →  stop and end with its exit status
 //
 // Everything happens on one loop; no function of a listener is called from inside a function of Membership.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -19,6 +21,12 @@ namespace fleetrun::launcher {
 
 enum class NewsLevel { debug, info, warning };
 
+/// Until when the processes here may run without another word from the other hosts, by CLOCK_BOOTTIME: from
+/// `stands` on they stand still, at `ends` they are killed. 0: there is no such time.
+struct PodLease {
+  std::chrono::microseconds stands{}, ends{};
+};
+
 class MembershipListener {
  public:
   virtual ~MembershipListener() = default;
@@ -27,6 +35,7 @@ class MembershipListener {
   virtual void on_prepare(std::uint64_t generation, const std::string& why) = 0;
   virtual void on_world(const World& world, std::size_t node_rank) = 0;
   virtual void on_update(const World& world, std::size_t node_rank) = 0;
+  virtual void on_lease(const PodLease& lease) = 0;
   virtual void on_fenced(const std::string& why) = 0;
   virtual void on_job_over(const JobEnd& end) = 0;
 };
@@ -47,6 +56,8 @@ class Membership {
   virtual void stop(int signal) = 0;
   /// The job's time is up.
   virtual void timed_out() = 0;
+  /// fleetrun-init has killed what ran here: its lease was over.
+  virtual void lapsed() = 0;
   /// After on_job_over, or to give up: says goodbye, and where this node coordinates, waits (a few seconds at
   /// most) until everybody knows the end. Then calls `closed`.
   virtual void close(std::function<void()> closed) = 0;

@@ -94,7 +94,7 @@ class TimedWatch final : public HangWatch {
   template <class Other>
   void on(const Other&) {}
 
-  void on(const event::AttemptBegan&) { stopping_ = false; }
+  void on(const event::AttemptBegan&) { stopping_ = standing_ = false; }
 
   void on(const event::ProcessStarted& started) {
     heartbeats_.started(started.index);
@@ -103,6 +103,13 @@ class TimedWatch final : public HangWatch {
     judge_.forget(started.index);
     pace_.forget(started.index);
     if (!std::exchange(ticking_, true)) tick();
+  }
+
+  /// Who stands still is not hanging, and has been silent for no time afterwards.
+  void on(const event::PodStands& stands) {
+    standing_ = stands.still;
+    reading_.reset();
+    for (std::size_t i = 0; i < seen_.size(); ++i) judge_.forget(i);
   }
 
   void on(const event::ProcessNotStarted& failed) { heartbeats_.started(failed.index); }
@@ -156,7 +163,7 @@ class TimedWatch final : public HangWatch {
       for (std::size_t i = 0; i < seen_.size(); ++i) seen_[i].vitals.step = heartbeats[i].step;
       return;
     }
-    if (stopping_ || reading_) return;
+    if (stopping_ || standing_ || reading_) return;
     const std::vector<Silence> silent = silent_now(heartbeats);
     if (!silent.empty()) read_stacks_of(silent);
   }
@@ -278,7 +285,7 @@ class TimedWatch final : public HangWatch {
   asio::steady_timer timer_;
   std::unique_ptr<StackReading> reading_;
   std::optional<std::int64_t> progress_;
-  bool ticking_ = false, stopping_ = false;
+  bool ticking_ = false, stopping_ = false, standing_ = false;  // all stand still, by their lease
 };
 
 }  // namespace

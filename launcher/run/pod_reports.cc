@@ -1,8 +1,9 @@
 #include "launcher/run/pod_reports.h"
 
-#include <set>
+#include <signal.h>
 
-#include "launcher/init/init_protocol.h"
+#include <cerrno>
+#include <set>
 
 namespace fleetrun::launcher {
 
@@ -39,6 +40,24 @@ NodeFailure node_failure(const Explained& explained, const Report& report, const
   return failure;
 }
 
+Explained explained_by(const Explanation& explanation, const Plan& plan, const JobHistory& history) {
+  Explained explained;
+  explained.index = explanation.index;
+  explained.port_clash = explanation.port_clash;
+  explained.record.kind = explanation.cause.kind;
+  explained.record.who = plan.processes[explanation.index].name;
+  explained.record.signature = explanation.cause.signature;
+  if (const Ending* ending = history.ending_of(explanation.index))
+    explained.record.ran = std::chrono::milliseconds((ending->at - ending->started_at) / 1'000'000);
+  return explained;
+}
+
+event::Unkillable unkillable(const UnkillableFrame& frame) {
+  std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
+  if (::kill(frame.pid, 0) != 0 && errno == EPERM) where = ", no permission: it is another user's now";
+  return {frame.pid, frame.name + " (state " + frame.state + where + ")"};
+}
+
 std::vector<ReadySign> signs_of_other_hosts(const Plan& plan, std::size_t role) {
   const Readiness& readiness = plan.roles[role].ready;
   std::vector<ReadySign> signs;
@@ -49,6 +68,20 @@ std::vector<ReadySign> signs_of_other_hosts(const Plan& plan, std::size_t role) 
   for (const Endpoint& server : plan.processes.front().identity.servers) {
     if (!own.contains(server))
       signs.push_back({.index = kEveryProcess, .endpoint = server, .log = {}, .descriptor = {}});
+  }
+  return signs;
+}
+
+std::vector<ReadySign> signs_here(const Plan& plan, const std::vector<LogFile>& logs, std::size_t role) {
+  const Readiness& readiness = plan.roles[role].ready;
+  const bool own_port = readiness.kind == Readiness::Kind::port && readiness.text.empty();
+  std::vector<ReadySign> signs;
+  for (const std::size_t i : processes_of(plan, role)) {
+    ReadySign& sign = signs.emplace_back();
+    sign.index = i;
+    if (own_port) sign.endpoint = self_endpoint(plan.processes[i].identity);
+    sign.log = logs[i].path;
+    sign.log_start = static_cast<std::uint64_t>(logs[i].start);
   }
   return signs;
 }

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "launcher/failure/explainer.h"
 #include "launcher/failure/report.h"
+#include "launcher/init/init_protocol.h"
 #include "launcher/job/job_history.h"
+#include "launcher/logs/log_files.h"
 #include "launcher/model/job_action.h"
 #include "launcher/model/job_event.h"
 #include "launcher/model/membership.h"
@@ -20,6 +23,12 @@ event::WorldBegan world_began(const World& world);
 
 JobEvent news_event(NewsLevel level, const std::string& text);
 
+/// What the job's state is told about a failure that is understood, progress left out.
+Explained explained_by(const Explanation& explanation, const Plan& plan, const JobHistory& history);
+
+/// Asks the kernel whether it may be killed at all.
+event::Unkillable unkillable(const UnkillableFrame& frame);
+
 /// For the other hosts, without its screen. `report` is this host's own.
 NodeFailure node_failure(const Explained& explained, const Report& report, const Plan& plan,
                          const JobHistory& history);
@@ -27,5 +36,8 @@ NodeFailure node_failure(const Explained& explained, const Report& report, const
 /// Where the processes of a role on other hosts show that they are ready:
 /// by their ports, which are all that can be seen from here.
 std::vector<ReadySign> signs_of_other_hosts(const Plan& plan, std::size_t role);
+
+/// Where those on this host show it, the descriptors left out.
+std::vector<ReadySign> signs_here(const Plan& plan, const std::vector<LogFile>& logs, std::size_t role);
 
 }  // namespace fleetrun::launcher

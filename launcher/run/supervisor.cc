@@ -65,6 +65,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     start_log_through();
     pod_ = start_pod(loop_, settings_.init, *this);
     arm_timeout();
+    if (link()) lease_renewed(link()->lease());
     explainer_.begin();
     arm_look(kFirstLook);
     perform(state_.begin());
@@ -141,6 +142,10 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   void world_updated(const World& world, std::size_t node_rank) override {
     settings_.world.adopt(world, node_rank);
     tell(world_began(world));
+  }
+
+  void lease_renewed(const PodLease& lease) override {
+    if (pod_) pod_->lease({.stands_ns = lease.stands.count() * 1'000, .ends_ns = lease.ends.count() * 1'000});
   }
 
   void job_decided(const JobEnd& end) override {
@@ -239,10 +244,17 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     handle(Swept{});
   }
 
+  void on(const StandsFrame& frame) { tell(event::PodStands{frame.still}); }
+
+  /// Before the exits of what was killed: those are nobody's failure.
+  void on(const LapsedFrame&) {
+    const bool undisturbed = state_.phase() == Phase::starting || state_.phase() == Phase::running;
+    if (undisturbed) world_ends("its lease is over: this launcher was stopped, or is late", true);
+    link()->lapsed();
+  }
+
   void on(const UnkillableFrame& frame) {
-    std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
-    if (::kill(frame.pid, 0) != 0 && errno == EPERM) where = ", no permission: it is another user's now";
-    tell(event::Unkillable{frame.pid, frame.name + " (state " + frame.state + where + ")"});
+    tell(unkillable(frame));
     unkillable_.push_back(frame.pid);
     arm_last_resort(kNamedPatience);
   }
@@ -374,17 +386,12 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   void perform_one(const AwaitRole& action) {
     const Readiness& readiness = plan_.roles[action.role].ready;
-    std::vector<ReadySign> signs;
-    if (link()) signs = signs_of_other_hosts(plan_, action.role);
-    for (const std::size_t i : processes_of(plan_, action.role)) {
-      ReadySign& sign = signs.emplace_back();
-      sign.index = i;
-      const bool own_port = readiness.kind == Readiness::Kind::port && readiness.text.empty();
-      if (own_port) sign.endpoint = self_endpoint(plan_.processes[i].identity);
-      sign.log = logs_[i].path;
-      sign.log_start = static_cast<std::uint64_t>(logs_[i].start);
-      if (const auto pipe = ready_.find(i); pipe != ready_.end()) sign.descriptor = std::move(pipe->second);
+    std::vector<ReadySign> signs = signs_here(plan_, logs_, action.role);
+    for (ReadySign& sign : signs) {
+      if (const auto pipe = ready_.find(sign.index); pipe != ready_.end())
+        sign.descriptor = std::move(pipe->second);
     }
+    if (link()) std::ranges::move(signs_of_other_hosts(plan_, action.role), std::back_inserter(signs));
     const auto on_done = [this, role = action.role](bool all) {
       if (all)
         handle(RoleReady{role});
@@ -436,17 +443,10 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   void explain(const ExplainFailure& action) {
     Explanation explanation = explainer_.explain(action.index, action.alone, plan_, logs_);
-    Explained explained;
-    explained.index = explanation.index;
-    explained.port_clash = explanation.port_clash;
-    explained.record.kind = explanation.cause.kind;
-    explained.record.who = plan_.processes[explanation.index].name;
-    explained.record.signature = explanation.cause.signature;
+    Explained explained = explained_by(explanation, plan_, explainer_.history());
     for (const auto& part : parts_) {
       if (const auto progress = part->progress()) explained.record.progress = progress;
     }
-    if (const Ending* ending = explainer_.history().ending_of(explanation.index))
-      explained.record.ran = std::chrono::milliseconds((ending->at - ending->started_at) / 1'000'000);
     cause_ = explanation.cause;
     tell(event::FailureExplained{explanation.index, lives_[explanation.index].attempt,
                                  std::move(explanation.cause)});

@@ -143,6 +143,7 @@ class InitPod final : public Pod {
   void kill() override { signal(kEveryProcess, SIGKILL, false); }
   void sweep() override { send(SweepFrame{kEveryProcess}); }
   void sweep(std::size_t index) override { send(SweepFrame{static_cast<std::uint32_t>(index)}); }
+  void lease(const LeaseFrame& lease) override { send(lease); }
   void finish() override { send(FinishFrame{}); }
 
  private:

@@ -14,7 +14,8 @@ namespace fleetrun::launcher {
 class PodListener {
  public:
   virtual ~PodListener() = default;
-  /// contained, started, failed, exited, swept, unkillable, emptied: in the order in which it happened.
+  /// contained, started, failed, exited, swept, unkillable, stands, lapsed, emptied: in the order
+  /// in which it happened.
   virtual void on_frame(const Frame& frame) = 0;
   /// The pod is gone without having said that it is empty.
   virtual void on_lost() = 0;
@@ -54,6 +55,9 @@ class Pod {
   virtual void sweep() = 0;
   /// Kills the process, if it lives, and what it left behind; `swept` (its index) follows.
   virtual void sweep(std::size_t index) = 0;
+  /// Until when the processes may run without another call of this; `stands` and `lapsed` follow where they
+  /// did not come.
+  virtual void lease(const LeaseFrame& lease) = 0;
   /// Kills what is left; `emptied` follows.
   virtual void finish() = 0;
 };

@@ -239,6 +239,10 @@ std::string line_of(const event::WorldEnded& e, const Plan&, EventTime now) {
   return Line("world_ended", now).field("why", e.why).field("at_once", e.at_once).end();
 }
 
+std::string line_of(const event::PodStands& e, const Plan&, EventTime now) {
+  return Line("pod_stands", now).field("still", e.still).end();
+}
+
 std::string line_of(const event::News& e, const Plan&, EventTime now) {
   return Line("news", now).field("text", e.text).end();
 }

@@ -97,7 +97,7 @@ class Agent final : public ChannelListener {
                       20'008};
     settings.wants_list = lists;
     settings.coordinator = coordinator;
-    settings.lease = std::chrono::seconds(60);
+    settings.lost_after = std::chrono::seconds(60);
     return settings;
   }
 
@@ -161,7 +161,7 @@ class Controller final : public CoordinatorObserver {
     CoordinatorSettings settings;
     settings.job_id = settings.version = "bench";
     settings.nodes = {static_cast<int>(agents), static_cast<int>(agents), 1};
-    settings.lease = std::chrono::seconds(60);
+    settings.lost_after = std::chrono::seconds(60);
     CoordinatorPlace place;
     place.listen = {{"127.0.0.1", 0}};
     place.channel = channel;

@@ -7,12 +7,6 @@
 
 namespace fleetrun::testing {
 
-namespace {
-
-constexpr Instant kLease = milliseconds(2'500);
-
-}  // namespace
-
 void Simulation::violate(const std::string& what) {
   if (!outcome_.violation.empty()) return;
   trace(nullptr, [&] { return "VIOLATION: " + what; });
@@ -58,28 +52,20 @@ void Simulation::on_world(Launcher& launcher, const cluster::joining::TellWorld&
                                                            chance_.time(milliseconds(0), milliseconds(500))
                                                      : now_ + rules_.work;
   at(done, Happening::works, launcher.number, processes.start_number);
-  for (const Launcher& other : launchers_) {
-    const bool runs =
-        other.alive && other.processes.life != Processes::Life::none && other.processes.run == processes.run;
-    if (runs && other.processes.attempt != processes.attempt)
-      at(now_ + kLease + milliseconds(500), Happening::overlap, launcher.number, processes.start_number,
-         static_cast<std::uint64_t>(other.number) << 32 | (other.processes.start_number & 0xffffffff));
-  }
+  check_overlap(launcher);
 }
 
-/// Both ran when the later one began. They must not both run any more, unless one of them is or was frozen.
-void Simulation::check_overlap(const Occurrence& its) {
-  const Launcher& later = launchers_[index(its.launcher)];
-  const Launcher& earlier = launchers_[its.other >> 32];
-  const auto runs = [this](const Launcher& launcher, std::uint64_t start_number) {
-    return launcher.alive && !launcher.frozen && now_ - launcher.thawed > kLease + milliseconds(500) &&
-           launcher.processes.life == Processes::Life::running &&
-           (launcher.processes.start_number & 0xffffffff) == (start_number & 0xffffffff);
-  };
-  if (runs(later, its.number) && runs(earlier, its.other & 0xffffffff))
-    violate("#" + std::to_string(earlier.number) + " still runs epoch " +
-            std::to_string(earlier.processes.generation) + " while #" + std::to_string(later.number) +
-            " runs epoch " + std::to_string(later.processes.generation));
+/// Nobody runs another attempt at this moment: not for a millisecond, and frozen or not.
+void Simulation::check_overlap(const Launcher& later) {
+  for (const Launcher& other : launchers_) {
+    const Processes& its = other.processes;
+    const bool stands = other.lease_stands != Instant{} && now_ >= other.lease_stands;
+    if (!other.alive || its.life != Processes::Life::running || stands) continue;
+    if (its.run != later.processes.run || its.attempt == later.processes.attempt) continue;
+    violate("#" + std::to_string(other.number) + " still runs epoch " + std::to_string(its.generation) +
+            " while #" + std::to_string(later.number) + " begins epoch " +
+            std::to_string(later.processes.generation));
+  }
 }
 
 void Simulation::on_fenced(Launcher& launcher) {
@@ -87,6 +73,22 @@ void Simulation::on_fenced(Launcher& launcher) {
   launcher.processes.preparing = 0;
   launcher.unexplained.reset();
   ++launcher.processes.start_number;
+}
+
+void Simulation::on_lease(Launcher& launcher, const cluster::joining::TellLease& lease) {
+  launcher.lease_stands = lease.stands;
+  launcher.lease_ends = lease.ends;
+  if (lease.ends != Instant{})
+    at(lease.ends, Happening::lapses, launcher.number, static_cast<std::uint64_t>(lease.ends.count()));
+}
+
+/// fleetrun-init is not frozen with its launcher, which learns of it when it runs again.
+void Simulation::lapse(Launcher& launcher, Instant ends) {
+  if (launcher.lease_ends != ends || launcher.processes.life != Processes::Life::running) return;
+  trace(&launcher, [] { return std::string("its lease is over"); });
+  launcher.processes.life = Processes::Life::none;
+  ++launcher.processes.start_number;
+  at(now_, Happening::lapsed, launcher.number, launcher.processes.start_number);
 }
 
 void Simulation::on_over(Launcher& launcher, const cluster::JobEnd& end) {
@@ -138,6 +140,8 @@ void Simulation::process_event(Launcher& launcher, const Occurrence& its) {
       processes.preparing = 0;
       ++launcher.offer.trainers.front();
       return apply(launcher, launcher.member->ready(its.other, launcher.offer, now_));
+    case Happening::lapsed:
+      return apply(launcher, launcher.member->lapsed(now_));
     case Happening::started:
       return apply(launcher, launcher.member->running(processes.generation, now_));
     case Happening::fails:

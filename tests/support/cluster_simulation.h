@@ -57,10 +57,11 @@ enum class Happening {
   fails,
   explains,
   works,
+  lapses,
+  lapsed,
   leaves,
   chaos,
   heals,
-  overlap,
   judge
 };
 
@@ -114,6 +115,7 @@ struct Launcher {
   std::string told_run;
   std::optional<std::pair<std::uint64_t, Instant>> unexplained;  // generation and death of a failed process
   Processes processes;
+  Instant lease_stands{}, lease_ends{};  // as its fleetrun-init knows it; 0: never
   int status = -1;
   std::string why;
 };
@@ -127,7 +129,7 @@ struct Rules {
   bool pinned = false;
   Instant longest_delay{};
   Instant chaos_ends{}, judged{}, ended{};
-  milliseconds elastic_timeout{};
+  milliseconds elastic_timeout{}, lost_after{};
   int happenings = 0;
   Instant work{};      // of an attempt; min(): until some time after the chaos
   bool coded = false;  // messages go as bytes
@@ -191,11 +193,13 @@ class Simulation {
   void on_prepare(Launcher& launcher, std::uint64_t generation);
   void on_world(Launcher& launcher, const cluster::joining::TellWorld& told);
   void on_fenced(Launcher& launcher);
+  void on_lease(Launcher& launcher, const cluster::joining::TellLease& lease);
+  void lapse(Launcher& launcher, Instant ends);
   void on_over(Launcher& launcher, const cluster::JobEnd& end);
   void process_event(Launcher& launcher, const Occurrence& occurrence);
   void explain(Launcher& launcher);
   void check_world(Launcher& launcher, const cluster::joining::TellWorld& told);
-  void check_overlap(const Occurrence& occurrence);
+  void check_overlap(const Launcher& later);
   void judge();
   bool enough_live() const;
   bool a_world_runs() const;

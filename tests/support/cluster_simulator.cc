@@ -68,6 +68,7 @@ Rules Simulation::draw_rules() {
   rules.elastic_timeout = milliseconds(slow ? 60'000 : 30'000);
   rules.judged = rules.chaos_ends + milliseconds(slow ? 45'000 : 25'000);
   rules.ended = rules.judged + rules.elastic_timeout + milliseconds(45'000);
+  rules.lost_after = milliseconds(chance_.percent(20) ? 8'000 : 3'000);
   rules.happenings = chance_.number(0, 7);
   rules.work = chance_.percent(30) ? chance_.time(milliseconds(500), milliseconds(6'000)) : Instant::min();
   return rules;
@@ -100,6 +101,7 @@ int Simulation::start_launcher(int host) {
   settings.coordinates = !rules_.controller && host == 0;
   settings.join_timeout = milliseconds(45'000);
   settings.elastic_timeout = rules_.elastic_timeout;
+  settings.lost_after = rules_.lost_after;
   launcher.member = std::make_unique<cluster::MemberCore>(settings);
   trace(&launcher, [&] { return "starts on " + settings.name + " as " + settings.node; });
   if (settings.coordinates) make_coordinator(launcher, std::nullopt, false);
@@ -119,6 +121,7 @@ cluster::CoordinatorSettings Simulation::coordinator_settings(const Launcher& la
   settings.restarts = rules_.restarts;
   settings.join_timeout = milliseconds(40'000);
   settings.elastic_timeout = rules_.elastic_timeout;
+  settings.lost_after = rules_.lost_after;
   settings.prepare_timeout = milliseconds(8'000);
   settings.quarantine = milliseconds(3'000);
   settings.own = {host_name(launcher.host), kMaster};
@@ -175,8 +178,6 @@ void Simulation::happen(const Occurrence& its) {
       if (its.number == 1) return heal();
       cuts_[its.other / 8][its.other % 8] = cuts_[its.other % 8][its.other / 8] = false;
       return;
-    case Happening::overlap:
-      return check_overlap(its);
     case Happening::judge:
       return judge();
     case Happening::deliver:
@@ -186,6 +187,7 @@ void Simulation::happen(const Occurrence& its) {
   }
   Launcher& launcher = launchers_[index(its.launcher)];
   if (!launcher.alive) return;
+  if (its.what == Happening::lapses) return lapse(launcher, Instant(static_cast<std::int64_t>(its.number)));
   if (launcher.frozen && its.what != Happening::works) {
     launcher.deferred.push_back(its);
     return;
@@ -240,8 +242,9 @@ struct MemberAnswers {
   void operator()(const cluster::joining::Send& send) const {
     if (launcher.uplink >= 0) simulation.send(launcher.uplink, 0, send.message);
   }
-  void operator()(const cluster::joining::HangUp&) const {
-    if (launcher.uplink >= 0) simulation.close(launcher.uplink, 0, Packet::Kind::fin);
+  void operator()(const cluster::joining::HangUp& its) const {
+    if (launcher.uplink >= 0)
+      simulation.close(launcher.uplink, 0, its.cut ? Packet::Kind::reset : Packet::Kind::fin);
     launcher.uplink = -1;
   }
   void operator()(const cluster::joining::Coordinate& its) const {
@@ -261,6 +264,7 @@ struct MemberAnswers {
     simulation.on_prepare(launcher, its.generation);
   }
   void operator()(const cluster::joining::TellWorld& its) const { simulation.on_world(launcher, its); }
+  void operator()(const cluster::joining::TellLease& its) const { simulation.on_lease(launcher, its); }
   void operator()(const cluster::joining::TellFenced& its) const {
     simulation.trace(&launcher, [&] { return "fenced: " + its.why; });
     simulation.on_fenced(launcher);

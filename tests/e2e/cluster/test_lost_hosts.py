@@ -199,12 +199,50 @@ def test_in_a_partition_of_one_and_three_the_three_go_on_and_the_one_gives_up(ri
 
 def test_a_job_that_is_not_elastic_ends_when_a_host_is_lost_and_names_it(rig, team):
     h1, h2, h3, h4, _ = rig.hosts
-    four(rig, team, "--nnodes=4")
+    four(rig, team, "--nnodes=4", "--lost_after=3")
     h3.power_off()
     jobs = [job for job in team.jobs if job.host is not h3]
     statuses = team.finish(jobs, seconds=30)
     assert len(set(statuses.values())) == 1 and 0 not in statuses.values()
     assert all("h3" in job.err for job in jobs)
+
+
+def test_a_job_of_fixed_size_waits_for_a_host_that_is_cut_off(rig, team):
+    """Nobody is started again, and what runs there stands still meanwhile."""
+    h1, h2, *_ = rig.hosts
+    team.meet([h1, h2], "--nnodes=2")
+    team.wait_for_world(2)
+    before = [*team.workers_on(h1), *team.workers_on(h2)]
+    h2.link(up=False)
+    team.jobs[0].says("no word from h2 for 3.0 s: the job waits up to 10 min for it (--lost_after)")
+    team.jobs[1].says("the processes here stand still until the other hosts are heard again")
+    last = team.steps()["h2", "rank-1"]
+    wait_until(lambda: team.steps()["h1", "rank-0"][0] > last[0] + 1, "a second of the others")
+    assert team.steps()["h2", "rank-1"] == last
+    h2.link(up=True)
+    team.jobs[0].says("h2 is back after")
+    team.jobs[1].says("the processes here go on")
+    wait_until(lambda: team.steps()["h2", "rank-1"] > last, "a step on h2")
+    assert [*team.workers_on(h1), *team.workers_on(h2)] == before and len(team.worlds()) == 1
+    finish(team, h1, h2)
+
+
+@pytest.mark.parametrize("number", [1, 3], ids=["coordinator", "member"])
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGTSTP], ids=["SIGSTOP", "SIGTSTP"])
+def test_what_a_stopped_launcher_started_ends_before_the_next_world_begins(rig, team, number, how):
+    """Its fleetrun-init has a lease of its own."""
+    first, stopped = four(rig, team), rig.hosts[number - 1]
+    team.jobs[number - 1].signal(how)
+    second = team.wait_for_world(3, after=epoch_of(first))
+    began = min(record["at"] for record in second.values())
+    old = [at for (host, _), (at, _) in team.steps().items() if host == stopped.name]
+    assert max(old) < began, f"{stopped.name} went on for {max(old) - began} s beside the others"
+    assert not team.workers_on(stopped)
+    team.jobs[number - 1].signal(signal.SIGCONT)
+    stopped.thaw()
+    third = team.wait_for_world(4, after=epoch_of(second))
+    assert hosts_in(third) == ["h1", "h2", "h3", "h4"]
+    finish(team, *rig.hosts[:4])
 
 
 def test_fewer_hosts_than_are_needed_wait_and_then_fail(rig, team):

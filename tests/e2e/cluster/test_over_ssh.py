@@ -98,7 +98,7 @@ def test_a_host_whose_key_is_unknown_or_whose_fleetrun_is_missing_is_told_in_one
 def test_hosts_end_when_the_command_that_started_them_is_gone(rig, team, how):
     """F18: the head's launcher killed, its host cut off, its ssh processes killed."""
     h1, h2, h3, *_ = rig.hosts
-    job = team.from_here(h1, [h2, h3])
+    job = team.from_here(h1, [h2, h3], "--lost_after=3")  # without it, they wait for a head that is cut off
     team.wait_for_world(2)
     if how == "killed":
         job.signal(signal.SIGKILL)

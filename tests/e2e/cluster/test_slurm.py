@@ -223,7 +223,7 @@ def test_the_job_that_was_requeued_goes_on(place):
 
 
 def test_a_node_that_is_lost_is_named(place):
-    job = place.submit("--nodes=2", "--no_requeue", "./train")
+    job = place.submit("--nodes=2", "--no_requeue", "--lost_after=3", "./train")
     place.wait_for(lambda: len(place.files("up")) == 2, "two trainers")
     try:
         place.slurm.stop_node("n2")

@@ -2,6 +2,8 @@
 launchers on 127.0.0.1 … 127.0.0.4."""
 
 import json
+import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -205,17 +207,28 @@ def test_passes_over_files_with_barriers_and_sums_go_on_too(hosts, tmp_path):
     job.finish(1, 2, 4)
 
 
+def inits_of(launcher):
+    children = pathlib.Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    return [int(pid) for pid in children
+            if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "fleetrun-init"]
+
+
 def test_a_trainer_whose_host_was_taken_for_lost_is_refused_by_the_servers(hosts):
     job = hosts("async")
     job.start(1, servers=1, trainers=0)
     job.start(2, servers=0, trainers=1)
     job.start(3, servers=0, trainers=1)
     job.wait_for("two trainers train", two_train)
-    # Its launcher sleeps, its trainer does not and has not heard of anything.
-    job.launchers[3].send_signal(signal.SIGSTOP)
+    # Its launcher sleeps, and so does the fleetrun-init that would end the trainer;
+    # that one has not heard of anything.
+    sleepers = [*inits_of(job.launchers[3].pid), job.launchers[3].pid]
+    assert len(sleepers) == 2
+    for pid in sleepers:
+        os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: "comes with stale epoch 1, the job is at 2" in job.text(3),
                "the trainer of epoch 1 is refused")
     job.wait_for("the other one trains on", lambda said: [one for one in said.values() if one["epoch"] == 2])
     assert "epoch 2 is without trainer " in job.text(1)
-    job.launchers[3].send_signal(signal.SIGCONT)
+    for pid in sleepers:
+        os.kill(pid, signal.SIGCONT)
     job.finish(1, 2)

@@ -63,6 +63,7 @@ struct Agent final : MembershipListener {
     membership->running(its.generation);
   }
   void on_update(const World& its, std::size_t) override { world = its; }
+  void on_lease(const PodLease&) override {}
   void on_fenced(const std::string&) override {}
   void on_job_over(const JobEnd& its) override {
     end = its;

@@ -57,6 +57,7 @@ struct TestNode final : MembershipListener {
     membership->running(world->generation);
   }
   void on_update(const World& its_world, std::size_t node_rank) override { on_world(its_world, node_rank); }
+  void on_lease(const PodLease&) override {}
   void on_fenced(const std::string&) override { ++fenced; }
   void on_job_over(const JobEnd& its_end) override { end = its_end; }
   void close() {

@@ -18,8 +18,8 @@ TEST_CASE("events of a cluster are sentences") {
   failure.process = "trainer 3";
   failure.text = "exited with 1";
   CHECK(to_string(NodeJoined{"h1", "a"}) == "h1 is here");
-  CHECK(to_string(NodeLost{"h7", "a", "no word from it for 2.5 s", milliseconds(2'500)}) ==
-        "h7 was lost: no word from it for 2.5 s");
+  CHECK(to_string(NodeLost{"h7", "a", "no word from it for 3.0 s", milliseconds(3'000)}) ==
+        "h7 was lost: no word from it for 3.0 s");
   CHECK(to_string(NodeRefused{"h1", "another job"}) == "h1 was refused: another job");
   CHECK(to_string(NodeParked{"h1", "the job is full"}) == "h1 waits as a spare: the job is full");
   CHECK(to_string(WaitingForNodes{"waiting"}) == "waiting");

@@ -224,8 +224,41 @@ TEST_CASE("a fixed job that does not restart ends when a host is lost, and says 
   const auto end = job.newest<End>(1);
   REQUIRE(end);
   CHECK(end->end.exit_status == 75);
-  CHECK(end->end.why == "h2 was lost: no word from it for 2.5 s");
+  CHECK(end->end.why == "h2 was lost: no word from it for 3.0 s");
   CHECK(end->end.node == "h2");
+}
+
+TEST_CASE("a host that may be silent for longer is waited for, and people are told") {
+  CoordinatorSettings settings = fixed(2);
+  settings.lost_after = seconds(60);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  job.pass(seconds(10), {1});
+  CHECK(job.newest<Waiting>(1)->text ==
+        "no word from h2 for 3.0 s: the job waits up to 60 s for it (--lost_after)");
+  CHECK_FALSE(job.newest<Prepare>());
+  SUBCASE("it is back") {
+    job.say(2, Beat{});
+    CHECK(job.newest<Waiting>(1)->text == "h2 is back after 10 s");
+    job.pass(seconds(2), {1, 2});
+    CHECK_FALSE(job.newest<Prepare>());
+  }
+  SUBCASE("it stays away") {
+    job.pass(seconds(51), {1});
+    CHECK(job.newest<End>(1)->end.why == "h2 was lost: no word from it for 60 s");
+  }
+  SUBCASE("it was started again: what ran there is gone, and nobody can take its place") {
+    Hello again = hello(3);
+    again.name = "h2";
+    job.say(3, again);
+    CHECK(job.newest<End>(1)->end.why == "h2 was lost: it was started again");
+  }
+  SUBCASE("something fails meanwhile: there is nothing to save") {
+    job.say(1, Failed{1, crash("trainer 0"), job.now});
+    job.pass(seconds(1), {1});
+    CHECK(job.newest<End>(1)->end.exit_status == 75);
+  }
 }
 
 TEST_CASE("an elastic job goes on with the survivors, and takes in who comes later") {

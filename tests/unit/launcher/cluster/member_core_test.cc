@@ -180,10 +180,10 @@ TEST_CASE("silence for a lease fences the node, and so does its own sleep") {
   Host host(node(1));
   host.join(1, 1);
   SUBCASE("silence") {
-    host.pass(milliseconds(2'400));
+    host.pass(milliseconds(2'700));
     CHECK_FALSE(host.newest<TellFenced>());
-    host.pass(milliseconds(200));
-    CHECK(host.newest<TellFenced>()->why == "no word from the coordinator for 2.5 s");
+    host.pass(milliseconds(100));
+    CHECK(host.newest<TellFenced>()->why == "no answer of the coordinator for 2.8 s");
   }
   SUBCASE("sleep") {
     host.now += seconds(5);
@@ -195,6 +195,39 @@ TEST_CASE("silence for a lease fences the node, and so does its own sleep") {
   }
   host.take(host.core.failing(1, "trainer 0", host.now));
   CHECK_FALSE(host.said<Failing>());  // nothing runs here any more
+}
+
+TEST_CASE("the lease follows what the coordinator is known to have heard, not what is heard of it") {
+  MemberSettings settings = node(1);
+  settings.lost_after = seconds(60);
+  Host host(settings);
+  host.join(1, 1);
+  const Instant joined = host.now;
+  CHECK(host.newest<joining::TellLease>() ==
+        joining::TellLease{joined + milliseconds(2'750), joined + milliseconds(59'750)});
+  host.pass(milliseconds(500));
+  host.hear(Beat{Instant(1), Instant{}, Instant{}});  // it has heard nothing yet
+  CHECK(host.newest<joining::TellLease>()->ends == joined + milliseconds(59'750));
+  host.hear(Beat{Instant(2), joined + milliseconds(100), Instant{}});
+  CHECK(host.newest<joining::TellLease>()->ends == joined + milliseconds(59'850));
+  host.take(host.core.lapsed(host.now));
+  CHECK(host.newest<TellFenced>()->why == "no answer of the coordinator for 60 s");
+  CHECK_FALSE(host.newest<joining::HangUp>()->cut);
+}
+
+TEST_CASE("a host that is waited for dials again while its processes stand still") {
+  MemberSettings settings = node(1, true);
+  settings.lost_after = seconds(60);
+  Host host(settings);
+  host.join(2, 1);
+  host.pass(seconds(40));                      // longer than the elastic timeout
+  CHECK(host.newest<joining::HangUp>()->cut);  // a goodbye that came late would end its part
+  CHECK_FALSE(host.newest<TellFenced>());
+  CHECK_FALSE(host.newest<joining::TellJobOver>());
+  host.connect();
+  CHECK_FALSE(host.said<Hello>()->fenced);
+  host.welcome(true);
+  CHECK(host.newest<joining::TellLease>()->stands == host.now + milliseconds(2'750));
 }
 
 TEST_CASE("a connection that broke is made again, and what was said is said again") {
@@ -230,8 +263,8 @@ TEST_CASE("a lost coordinator: the lowest member coordinates, the others dial it
   Host first(node(1, true)), second(node(2, true));
   first.join(3, 1);
   second.join(3, 2);
-  first.pass(milliseconds(2'600));
-  second.pass(milliseconds(2'600));
+  first.pass(milliseconds(2'800));
+  second.pass(milliseconds(2'800));
   for (Host* host : {&first, &second}) {
     CHECK(host->newest<TellFenced>());
     CHECK(host->newest<Dial>()->to == Endpoint{"h0", 9'000});  // perhaps it is only this node that lost it
@@ -261,7 +294,7 @@ TEST_CASE("a newcomer that was sent to a coordinator which is gone asks at the f
 TEST_CASE("a node that was fenced while it said hello says so in another one") {
   Host host(node(1));
   host.join(1, 1);
-  host.pass(milliseconds(2'300));
+  host.pass(milliseconds(2'500));
   host.take(host.core.on_closed(host.uplink(), Closing::broken, host.now));
   host.pass(milliseconds(100));
   host.connect();

@@ -48,6 +48,7 @@ std::vector<JobEvent> one_of_each() {
           event::Warning{"look out"},
           event::WorldBegan{2, 1, 4, 1, {"h1", "h2"}, "0123456789abcdef"},
           event::WorldEnded{"h3 was lost", false},
+          event::PodStands{true},
           event::News{"h3 has joined", false},
           event::JobEnded{137}};
 }
