@@ -31,7 +31,9 @@ std::span<const OperatorGroup> operator_groups() {
       {"Order", "float32, int64, int32; gradients for float32.", order_operators()},
       {"Losses", "float32. Gradients are for the first input only, except for square_error_cost.",
        loss_operators()},
+      {"Linear chains", "float32. Sums within a sequence are taken in double.", crf_operators()},
       {"Metrics", "", metric_operators()},
+      {"Pieces of labelled sequences", "", chunk_operators()},
       {"First values",
        "For startup programs. Random values are float32, and a function of the seed, the name of Out and the "
        "position; the seed is the attribute `seed` when it is not 0, else the program's random_seed; when "

@@ -29,6 +29,8 @@ std::span<const OperatorDefinition> statistics_operators();
 std::span<const OperatorDefinition> update_operators();
 std::span<const OperatorDefinition> clip_operators();
 std::span<const OperatorDefinition> convolution_operators();
+std::span<const OperatorDefinition> chunk_operators();
+std::span<const OperatorDefinition> crf_operators();
 std::span<const OperatorDefinition> data_norm_operators();
 std::span<const OperatorDefinition> pooling_operators();
 std::span<const OperatorDefinition> normalization_operators();

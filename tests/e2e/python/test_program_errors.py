@@ -93,3 +93,33 @@ refused(lambda: exe.run(feed={}, fetch_list=[doubled]))
         "'x' is not fed",
         "  hint: feed every data variable that the program reads",
     ]
+
+
+def test_chains_name_the_parameter_the_label_and_the_length_that_cannot_be(run):
+    done = run(HEAD + """
+layers = paddle.fluid.layers
+x = paddle.static.data("x", [None, 4, 3])
+label = paddle.static.data("label", [None, 4], "int64")
+length = paddle.static.data("length", [None], "int64")
+refused(lambda: layers.crf_decoding(x, param_attr=paddle.ParamAttr(name="chain"), length=length))
+loss = layers.linear_chain_crf(x, label, param_attr=paddle.ParamAttr(name="chain"), length=length)
+counts = layers.chunk_eval(label, label, "IOB", 1, seq_length=length)
+refused(lambda: layers.linear_chain_crf(x, label, param_attr=paddle.ParamAttr(name="other")))
+refused(lambda: layers.chunk_eval(label, label, "BIO", 1, seq_length=length))
+exe.run(paddle.static.default_startup_program())
+feed = {"x": np.zeros((1, 4, 3), "float32"), "label": [[0, 1, 2, 9]], "length": [3]}
+pieces = [int(one[0]) for one in exe.run(feed=feed, fetch_list=list(counts[3:]))]
+metric = paddle.fluid.metrics.ChunkEvaluator()
+metric.update(*pieces)
+metric.update(2, 0, 0)
+print(pieces, [round(each, 3) for each in metric.eval()])
+for changed in ({"length": [5]}, {"length": [4]}):
+    refused(lambda: exe.run(feed={**feed, **changed}, fetch_list=[loss]))
+""")
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("  ")]
+    assert lines[0] == "fluid.layers.crf_decoding: the program has no parameter 'chain'"
+    assert lines[1:3] == ["paddle.static.nn.linear_chain_crf: x has no sequences",
+                          "chunk_eval(label, label, length): there is no scheme 'BIO'"]
+    assert lines[3] == "[1, 1, 1] [0.333, 1.0, 0.5]"
+    assert lines[4] == "a length of 5 where there are 4"
+    assert lines[5] == "label 9 in 'label' is outside of [0, 3)"

@@ -64,6 +64,7 @@ __getattr__, __dir__ = _lazy.attach(
             "fluid._steps",
             "array_length array_read array_write create_array StaticRNN tensor_array_to_tensor",
         ),
+        **_lazy.names("fluid._chains", "chunk_eval crf_decoding linear_chain_crf"),
         **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
         **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
         "spectral_norm": "nn._spectral:spectral_norm",

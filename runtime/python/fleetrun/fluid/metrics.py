@@ -7,7 +7,10 @@ from fleetrun._error import Error
 from fleetrun._types import Any
 from fleetrun.metric import Auc as _Auc
 
-__all__ = ["Accuracy", "Auc", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
+__all__ = [
+    "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision",
+    "Recall",
+]  # fmt: skip
 
 
 class MetricBase:
@@ -100,6 +103,35 @@ class Auc(MetricBase):
 
     def eval(self) -> float:
         return float(self._auc.accumulate())
+
+
+class ChunkEvaluator(MetricBase):
+    """(precision, recall, F1) of pieces: update() takes the last three results of layers.chunk_eval."""
+
+    def reset(self) -> None:
+        """Back to no pieces."""
+        self.num_infer_chunks = self.num_label_chunks = self.num_correct_chunks = 0
+
+    def update(  # type: ignore[override]
+        self, num_infer_chunks: Any, num_label_chunks: Any, num_correct_chunks: Any
+    ) -> None:
+        """Adds one result, numbers or arrays of one."""
+        self.num_infer_chunks += _one(num_infer_chunks)
+        self.num_label_chunks += _one(num_label_chunks)
+        self.num_correct_chunks += _one(num_correct_chunks)
+
+    def eval(self) -> tuple[float, float, float]:
+        """(precision, recall, F1), 0 where nothing is counted."""
+        correct = self.num_correct_chunks
+        precision = correct / self.num_infer_chunks if self.num_infer_chunks else 0.0
+        recall = correct / self.num_label_chunks if self.num_label_chunks else 0.0
+        return precision, recall, 2 * precision * recall / (precision + recall) if correct else 0.0
+
+
+def _one(number):
+    import numpy
+
+    return int(numpy.asarray(number).reshape(-1)[0])
 
 
 class EditDistance(MetricBase):

@@ -212,6 +212,13 @@ std::vector<Row> lookup_and_loss_rows() {
   rows.push_back(
       {"lod_reset",
        {{.shape = {6, 3}}, {.shape = {3}, .labels = 1, .first_label = 2, .differentiated = false}}});
+  const Input labels{.shape = {6, 1}, .labels = 3, .differentiated = false};
+  rows.push_back({"linear_chain_crf", {sequences, {.shape = {5, 3}}, labels}});
+  rows.push_back({"linear_chain_crf",
+                  {{.shape = {2, 3, 3}},
+                   {.shape = {5, 3}},
+                   {.shape = {2, 3}, .labels = 3, .differentiated = false},
+                   {.shape = {2}, .labels = 2, .first_label = 2, .differentiated = false}}});
   for (const char* pool : {"sum", "average", "sqrt", "max"}) {
     rows.push_back({"sequence_pool", {sequences}, {{"pool_type", std::string(pool)}}});
   }
