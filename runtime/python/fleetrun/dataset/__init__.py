@@ -4,5 +4,8 @@ from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(
     __name__,
-    {name: "dataset." + name for name in ("common", "imdb", "imikolov", "mnist", "uci_housing")},
+    {
+        name: "dataset." + name
+        for name in ("cifar", "common", "conll05", "imdb", "imikolov", "mnist", "movielens", "uci_housing")
+    },
 )

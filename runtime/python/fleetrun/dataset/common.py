@@ -12,7 +12,7 @@ from typing import Any
 from fleetrun import _lazy
 from fleetrun._error import Error
 
-__all__ = ["cluster_files_reader", "DATA_HOME", "download", "md5file", "split"]
+__all__ = ["cluster_files_reader", "DATA_HOME", "download", "local_file", "md5file", "split"]
 
 DATA_HOME = os.path.join(os.path.expanduser("~"), ".cache", "paddle", "dataset")
 
@@ -34,6 +34,13 @@ def download(url: str, module_name: str, md5sum: str | None, save_name: str | No
     if md5sum and md5file(path) != md5sum:
         raise Error("data", f"{path} has the MD5 {md5file(path)}, not {md5sum}", f"put {url} there")
     return path
+
+
+def local_file(module_name: str, name: str) -> str:
+    """The path of a data set's file, also where it was saved under more of its address ("movielens%2F" +
+    name). Throws: Error(host) for one that is not there."""
+    names = sorted(glob.glob(os.path.join(DATA_HOME, module_name, "*" + name)))
+    return names[0] if names else download(name, module_name, None)
 
 
 def split(

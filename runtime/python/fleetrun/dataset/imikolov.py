@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import collections
-import glob
-import os
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -27,8 +25,7 @@ class DataType:
 
 
 def _lines(member: str) -> Iterator[bytes]:
-    names = glob.glob(os.path.join(common.DATA_HOME, "imikolov", "*simple-examples.tgz"))
-    path = names[0] if names else common.download("simple-examples.tgz", "imikolov", None)
+    path = common.local_file("imikolov", "simple-examples.tgz")
     with tarfile.open(path) as archive:
         file = archive.extractfile(member)
         if file is None:

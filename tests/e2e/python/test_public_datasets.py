@@ -1,0 +1,94 @@
+"""paddle.dataset: readers of well-known data sets, on small files of their kinds."""
+
+import gzip
+import io
+import pickle
+import tarfile
+import zipfile
+
+import numpy
+import pytest
+
+from fleetrun import Error
+from fleetrun.dataset import cifar, common, conll05, movielens
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Where the files of data sets lie."""
+    monkeypatch.setattr(common, "DATA_HOME", str(tmp_path))
+    for function in vars(movielens).values():
+        getattr(function, "cache_clear", lambda: None)()
+    return tmp_path
+
+
+def _archive(path, files):
+    path.parent.mkdir(exist_ok=True)
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+def test_ratings_of_films_name_users_and_films(home):
+    (home / "movielens").mkdir()
+    with zipfile.ZipFile(home / "movielens" / "movielens%2Fml-1m.zip", "w") as archive:
+        films = "1::Toy Story (1995)::Comedy|Animation\n3::Toy Café (1999)::Drama\n"
+        archive.writestr("ml-1m/movies.dat", films.encode("latin-1"))
+        archive.writestr("ml-1m/users.dat", "1::F::1::10::48067\n7::M::56::16::70072\n")
+        archive.writestr("ml-1m/ratings.dat", "1::3::5::978300760\n7::1::2::978302109\n" * 20)
+    assert (movielens.max_movie_id(), movielens.max_user_id(), movielens.max_job_id()) == (3, 7, 16)
+    assert movielens.get_movie_title_dict() == {"café": 0, "story": 1, "toy": 2}
+    assert movielens.movie_categories() == {"Animation": 0, "Comedy": 1, "Drama": 2}
+    train, test = list(movielens.train()()), list(movielens.test()())
+    numpy.random.seed(0)
+    drawn = [bool(numpy.random.random() < 0.1) for _ in range(40)]
+    assert (len(train), len(test)) == (drawn.count(False), drawn.count(True))
+    assert [1, 1, 0, 10, 3, [2], [2, 0], [5.0]] in train
+    assert [7, 0, 6, 16, 1, [1, 0], [2, 1], [-1.0]] in train
+    assert str(movielens.user_info()[7]) == "<UserInfo id(7), gender(M), age(56), job(16)>"
+
+
+def test_pictures_are_between_0_and_1(home):
+    pictures = numpy.arange(2 * 3072, dtype="uint8").reshape(2, 3072)
+    _archive(home / "cifar" / "cifar-10-python.tar.gz", {
+        "cifar-10-batches-py/data_batch_1": pickle.dumps({b"data": pictures, b"labels": [3, 9]}),
+        "cifar-10-batches-py/test_batch": pickle.dumps({b"data": pictures[:1], b"labels": [7]}),
+    })  # fmt: skip
+    _archive(home / "cifar" / "cifar-100-python.tar.gz",
+             {"cifar-100-python/train": pickle.dumps({b"data": pictures, b"fine_labels": [99, 0]})})
+    found = list(cifar.train10()())
+    assert [label for _, label in found] == [3, 9]
+    assert found[1][0].dtype == "float32"
+    assert numpy.array_equal(found[1][0], (pictures[1] / 255).astype("float32"))
+    assert [label for _, label in cifar.test10()()] == [7]
+    assert [label for _, label in cifar.train100()()] == [99, 0]
+    endless = cifar.train10(cycle=True)()
+    assert [next(endless)[1] for _ in range(5)] == [3, 9, 3, 9, 3]
+
+
+def test_roles_of_a_sentence_follow_its_brackets(home):
+    folder = home / "conll05st"
+    words = "The\ndog\nof\nhim\nbarks\nloudly\n.\n\nNo\n\n"
+    props = "- (A0*\n- *\n- *\n- *)\nbark (V*)\n- (AM-MNR*)\n- *\n\n- \n\n"
+    _archive(folder / "conll05st-tests.tar.gz", {
+        "conll05st-release/test.wsj/words/test.wsj.words.gz": gzip.compress(words.encode()),
+        "conll05st-release/test.wsj/props/test.wsj.props.gz": gzip.compress(props.encode()),
+    })  # fmt: skip
+    (folder / "conll05st%2FwordDict.txt").write_text("<unk>\nThe\ndog\nof\nhim\nbarks\nloudly\nbos\neos\n")
+    (folder / "verbDict.txt").write_text("sleep\nbark\n")
+    (folder / "targetDict.txt").write_text("B-V\nI-V\nB-A0\nI-A0\nB-AM-MNR\nO\n")
+    labels = conll05.get_dict()[2]
+    assert labels == {"B-A0": 0, "I-A0": 1, "B-AM-MNR": 2, "I-AM-MNR": 3, "B-V": 4, "I-V": 5, "O": 6}
+    (example,) = conll05.test()()
+    assert example[0] == [1, 2, 3, 4, 5, 6, 0]
+    assert [column[0] for column in example[1:6]] == [3, 4, 5, 6, 0]
+    assert example[6] == [1] * 7
+    assert example[7] == [0, 0, 1, 1, 1, 1, 1]
+    assert example[8] == [0, 1, 1, 1, 4, 2, 6]
+
+
+def test_a_file_that_is_not_there_is_named(home):
+    with pytest.raises(Error, match=r"movielens/ml-1m\.zip is not there, and fleetrun downloads nothing"):
+        movielens.max_user_id()
