@@ -19,6 +19,8 @@ class Elements:
 
         def set(self, array: ArrayLike, place: Any = None) -> None: ...
 
+        def shape(self) -> list[int]: ...
+
     def _get_float_element(self, offset: int) -> float:
         """The value at an offset. Throws: IndexError."""
         return float(self.__array__().reshape(-1)[offset])
@@ -36,8 +38,8 @@ class Elements:
         return int(self.__array__().size)
 
     def _get_dims(self) -> list[int]:
-        """Sizes."""
-        return list(self.__array__().shape)
+        """Sizes; [0] of what nothing was put in."""
+        return self.shape()
 
     def _set_dims(self, dims: list[int]) -> None:
         """Takes other sizes; with more or fewer values, zeros."""

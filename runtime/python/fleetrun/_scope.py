@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native
 from fleetrun._elements import Elements
+from fleetrun._error import Error
 
 if TYPE_CHECKING:
     import numpy
@@ -54,12 +55,15 @@ class ScopeVariable(Elements):
         return value if dtype is None else value.astype(dtype)
 
     def shape(self) -> list[int]:
-        """Sizes."""
-        return list(self.__array__().shape)
+        """Sizes; [0] of what nothing was put in."""
+        return list(self.__array__().shape) if self._is_initialized() else [0]
 
     def _is_initialized(self) -> bool:
         """Whether it has values."""
-        return self.__array__().size > 0
+        try:
+            return self.__array__().size > 0
+        except Error:
+            return False
 
     def lod(self) -> list[list[int]]:
         """[]: what a scope keeps is no sequences."""

@@ -164,6 +164,16 @@ assert reader.queue.capacity() == 3
 """)
 
 
+def test_an_example_that_is_a_whole_batch_has_the_rows_of_the_variable(run):
+    """As in Paddle, whose feeder gives what has another number of axes the variable's shape."""
+    run(HEAD + """
+whole = paddle.static.data("whole", [None], "int64")
+made = paddle.io.DataLoader.from_generator(feed_list=[whole], capacity=2)
+made.set_sample_list_generator(lambda: iter([[([5, 6, 7],)], [([8],)]]))
+assert [np.array(batch[0]["whole"]).tolist() for batch in made()] == [[5, 6, 7], [8]]
+""")
+
+
 def test_what_a_reader_throws_comes_out_in_its_place(run):
     run(HEAD + """
 def broken():
@@ -196,8 +206,8 @@ assert refused(lambda: list(made), ValueError) == "no more road"
     ("list(loader().set_batch_generator(lambda: iter([(1,)])))",
      "a batch has 1 parts, feed_list has 2: x, y"),
     ("list(loader().set_sample_generator(lambda: iter([(np.zeros(4), 1)]), 1).set_sample_generator("
-     "lambda: iter([(np.zeros(3), [[1, 2], [3, 4], [5, 6]])]), 1))",
-     "a batch for y has the shape [1, 3, 2], the variable [-1, 1]"),
+     "lambda: iter([(np.zeros((2, 2)), 1)]), 1))",
+     "a batch for x has the shape [1, 2, 2], the variable [-1, 3]"),
     ("exe.run(feed=[{}, {}])", "feed has 2 parts"),
     ("paddle.batch(samples, 0)", "paddle.batch: batch_size=0"),
     ("loader().set_batch_generator(samples, places=[paddle.CPUPlace()] * 2)", "2 places"),

@@ -163,6 +163,9 @@ assert [counter.name for counter in counters] == [f"_generated_var_{n}" for n in
 for counter in counters:
     tensor = paddle.static.global_scope().find_var(counter.name).get_tensor()
     tensor.set(np.zeros(tensor._get_dims()).astype("int64"), paddle.CPUPlace())
+# Also those that this program has not.
+empty = paddle.static.global_scope().var("auc_9.tmp_0").get_tensor()
+assert (empty._get_dims(), empty.shape(), empty._is_initialized()) == ([0], [0], False)
 assert abs(exe.run(feed=fed, fetch_list=[auc])[0] - area(P[2], Y[2])) < 1e-6
 """)
 

@@ -311,7 +311,7 @@ def _column(variable, values):
     if array.ndim == len(shape) or sum(size < 0 for size in shape) > 1:
         return array
     try:
-        return array.reshape([len(values) if shape[0] < 0 else shape[0], *shape[1:]])
+        return array.reshape(shape)
     except ValueError:
         raise Error(
             "data",
