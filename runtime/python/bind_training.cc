@@ -7,12 +7,14 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "dataset/base/batch_source.h"
 #include "ps/client/client.h"
 #include "runtime/base/environ.h"
+#include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/optimizer.h"
 #include "runtime/inference/table_text.h"
@@ -40,6 +42,38 @@ using ClientPtr = std::shared_ptr<ps::Client>;
 using ProgramPtr = std::shared_ptr<engine::Program>;
 using ScopePtr = std::shared_ptr<engine::Scope>;
 using PlanPtr = std::shared_ptr<TablePlan>;
+
+/// (parameter, gradient, the keys of a gradient of rows or nothing).
+using GradientNames = std::vector<std::tuple<std::string, std::string, std::string>>;
+
+std::vector<engine::ParameterGradient> gradients_of(const GradientNames& names) {
+  std::vector<engine::ParameterGradient> gradients;
+  for (const auto& [parameter, gradient, keys] : names)
+    gradients.push_back({.parameter = parameter, .gradient = gradient, .rows = !keys.empty(), .keys = keys});
+  return gradients;
+}
+
+GradientNames names_of(const std::vector<engine::ParameterGradient>& gradients) {
+  GradientNames names;
+  for (const auto& gradient : gradients)
+    names.emplace_back(gradient.parameter, gradient.gradient, gradient.keys);
+  return names;
+}
+
+/// Embeddings with is_sparse get gradients of rows where the optimizer can do with them, and without one
+/// gradients of all rows, which other operators can take.
+GradientNames append_backward(engine::Program& main, const std::string& loss,
+                              const OptimizerConfig* optimizer) {
+  for (engine::Operator& op : main.operators()) {
+    if (op.type == "sparse_embedding") {
+      throw Error(ErrorKind::config, "append_backward: '" + op.outputs[0] + "' is of a table of rows",
+                  "train it with an optimizer's minimize()");
+    }
+    if (op.type == "embedding" && optimizer == nullptr) op.attributes["is_sparse"] = false;
+  }
+  if (optimizer != nullptr) engine::decay_all_rows(main, *optimizer);
+  return names_of(engine::append_backward(main, loss));
+}
 
 void bind_plan(py::module_& module) {
   using Entry = TablePlan::Entry;
@@ -108,6 +142,21 @@ void bind_plan(py::module_& module) {
                                    servers ? runtime::Placement::server : runtime::Placement::one_process,
                                    choices);
       });
+  // Backward, clipping and updates one by one, for a script that does something between them.
+  module.def("append_backward", &append_backward, "main"_a, "loss"_a, "optimizer"_a = nullptr,
+             "[(parameter, gradient, the keys of its rows or nothing)] of every parameter. Without an "
+             "optimizer each is of all rows.");
+  module.def("append_clip",
+             [](engine::Program& main, const GradientNames& gradients, const OptimizerConfig& config) {
+               auto clipped = gradients_of(gradients);
+               engine::append_clip(main, clipped, config);
+               return names_of(clipped);
+             });
+  module.def("append_updates", [](engine::Program& main, engine::Program& startup,
+                                  const GradientNames& gradients, const OptimizerConfig& config) {
+    for (const auto& gradient : gradients_of(gradients))
+      engine::append_update(main, startup, gradient, config);
+  });
 }
 
 /// A step runner with the tensors that were fed to it last, and everything it needs alive.

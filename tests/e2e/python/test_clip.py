@@ -105,3 +105,85 @@ except paddle.Error as error:
     print(error)
 """)
     assert told in done.stdout
+
+
+def test_gradients_that_have_rows_alone_are_not_computed_with(run):
+    done = run(HEAD + """
+rows = paddle.static.nn.embedding(ids, [10, 2], is_sparse=True, param_attr=paddle.ParamAttr(name="rows"))
+loss = paddle.sum(paddle.matmul(paddle.reshape(rows, [-1, 2]), w))
+adam = paddle.optimizer.Adam(0.1)
+pairs = adam.backward(loss)
+try:
+    adam.apply_gradients([(parameter, gradient * 2.0) for parameter, gradient in pairs])
+except paddle.Error as error:
+    print(error)
+""")
+    assert done.stdout.splitlines()[:1] == [
+        "apply_gradients: the script computes with rows@GRAD, which has looked-up rows alone",
+    ]
+
+
+def test_an_optimizer_that_moves_rows_otherwise_wants_its_own_gradients(run):
+    done = run(HEAD + """
+rows = paddle.static.nn.embedding(ids, [10, 2], is_sparse=True, param_attr=paddle.ParamAttr(name="rows"))
+loss = paddle.sum(paddle.matmul(paddle.reshape(rows, [-1, 2]), w))
+try:
+    paddle.optimizer.Adam(0.1).apply_gradients(paddle.static.append_backward(loss))
+except paddle.Error as error:
+    print(error)
+""")
+    assert done.stdout.splitlines()[:1] == [
+        "apply_gradients: Adam moves looked-up rows of rows otherwise than all, and append_backward() gives "
+        "a gradient of all",
+    ]
+
+
+def test_gradients_are_applied_once(run):
+    done = run(HEAD + """
+loss = paddle.sum(paddle.matmul(x, w))
+sgd = paddle.optimizer.SGD(0.1)
+pairs = sgd.backward(loss)
+sgd.apply_gradients(pairs)
+for given in (pairs, []):
+    try:
+        sgd.apply_gradients(given)
+    except paddle.Error as error:
+        print(error)
+""")
+    assert done.stdout.splitlines()[::2] == [
+        "apply_gradients of w: the program has an optimizer already",
+        "apply_gradients: no parameter has a gradient",
+    ]
+
+
+def test_replicas_have_no_gradients_of_the_scripts_own(run):
+    done = run(HEAD + """
+loss = paddle.mean(paddle.matmul(x, w))
+sgd = paddle.optimizer.SGD(0.1)
+pairs = sgd.backward(loss)
+sgd.apply_gradients([(parameter, paddle.clip(gradient, -1.0, 1.0)) for parameter, gradient in pairs])
+exe.run(paddle.static.default_startup_program())
+both = paddle.static.CompiledProgram(paddle.static.default_main_program()).with_data_parallel(
+    loss.name, places=paddle.static.cpu_places(2))
+try:
+    exe.run(both, feed={"x": np.ones((4, 2), "float32")}, fetch_list=[loss])
+except paddle.Error as error:
+    print(error)
+""")
+    assert done.stdout.startswith(
+        "apply_gradients() of what the script made of its gradients, on 2 replicas: "
+    )
+
+
+def test_gradients_are_clipped_as_the_program_says(run):
+    run(HEAD + """
+loss = paddle.sum(paddle.matmul(x, w))
+pairs = paddle.fluid.backward.append_backward(loss)
+assert paddle.fluid.clip.append_gradient_clip_ops(pairs) == pairs, "nobody has said how"
+paddle.fluid.clip.set_gradient_clip(paddle.fluid.clip.GradientClipByGlobalNorm(1.0))
+pairs = paddle.fluid.clip.append_gradient_clip_ops(pairs)
+paddle.fluid.optimizer.SGD(learning_rate=1.0).apply_gradients(pairs)
+exe.run(paddle.static.default_startup_program())
+exe.run(feed={"x": np.array([[3.0, 0.0], [0.0, 4.0]], "float32"), "ids": np.array([[7], [7]])})
+np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()).ravel(), [-0.6, -0.8], rtol=1e-6)
+""")

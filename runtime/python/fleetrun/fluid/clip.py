@@ -6,11 +6,11 @@ from fleetrun import _lazy, framework
 from fleetrun._error import Error
 from fleetrun._types import Any, Program, Sequence
 from fleetrun.nn.clip import KINDS, Clip, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from fleetrun.optimizer.optimizers import CLIPS
+from fleetrun.optimizer.optimizers import CLIPS, own_clip
 
 __all__ = [
     "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "GradientClipByGlobalNorm",
-    "GradientClipByNorm", "GradientClipByValue", "set_gradient_clip",
+    "GradientClipByNorm", "GradientClipByValue", "append_gradient_clip_ops", "set_gradient_clip",
 ]  # fmt: skip
 
 GradientClipByGlobalNorm = ClipGradByGlobalNorm
@@ -32,6 +32,22 @@ def set_gradient_clip(
     for each in param_list:
         parameter: Any = program.global_block().var(each) if isinstance(each, str) else each
         parameter.gradient_clip_attr = clip
+
+
+def append_gradient_clip_ops(param_grads: Sequence[Any]) -> list[Any]:
+    """[(parameter, gradient)], clipped as set_gradient_clip() or ParamAttr(gradient_clip=…) says."""
+    given = [(parameter, gradient) for parameter, gradient in param_grads if gradient is not None]
+    if not given:
+        return list(param_grads)
+    main = given[0][1].program
+    clip, own = CLIPS.of(main), set()
+    if clip is None:
+        clip, own = own_clip(main)
+    if clip is None:
+        return list(param_grads)
+    chosen = [pair for pair in given if not own or pair[0].name in own]
+    clipped = {parameter.name: gradient for parameter, gradient in clip(chosen)}
+    return [(parameter, clipped.get(parameter.name, gradient)) for parameter, gradient in param_grads]
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)

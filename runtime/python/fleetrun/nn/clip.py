@@ -2,14 +2,41 @@
 trainers before they are sent to servers, and on replicas and collective trainers when they are averaged.
 ParamAttr(need_clip=False) leaves a parameter out."""
 
-from typing import TypeAlias
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from fleetrun import _native
 
 __all__ = ["Clip", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "KINDS"]
 
 
-class ClipGradByValue:
+class _OnGradients:
+    """What a clip does on the gradients of append_backward()."""
+
+    def put_into(self, config: _native.OptimizerConfig) -> None:
+        """Sets the clipping of an engine's OptimizerConfig."""
+        raise NotImplementedError(f"{type(self).__name__}.put_into")
+
+    def __call__(self, params_grads: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """[(parameter, clipped gradient)] of [(parameter, gradient)]; appends the operators that clip. Where
+        there is no gradient, or the parameter has need_clip=False, nothing changes."""
+        config = _native.OptimizerConfig()
+        self.put_into(config)
+        chosen = [pair for pair in params_grads if pair[1] is not None and pair[0].need_clip]
+        if not chosen:
+            return list(params_grads)
+        program: Any = chosen[0][1].program
+        keys = program.gradient_keys
+        named = [(one.name, gradient.name, keys.get(gradient.name, "")) for one, gradient in chosen]
+        clipped = _native.append_clip(program.native, named, config)
+        keys.update({gradient: rows for _, gradient, rows in clipped if rows})
+        found = {parameter: program.var(gradient) for parameter, gradient, _ in clipped}
+        return [(parameter, found.get(parameter.name, gradient)) for parameter, gradient in params_grads]
+
+
+class ClipGradByValue(_OnGradients):
     """Each value is cut to [min, max]; min is -max when it is not given. Not for embeddings with sparse=True,
     nor sparse tables."""
 
@@ -26,7 +53,7 @@ class ClipGradByValue:
         )
 
 
-class ClipGradByNorm:
+class ClipGradByNorm(_OnGradients):
     """The gradient of each parameter is scaled down to a norm of clip_norm where it has a larger one."""
 
     def __init__(self, clip_norm: float) -> None:
@@ -37,7 +64,7 @@ class ClipGradByNorm:
         config.clip_kind, config.clip = _native.OptimizerConfig.Clip.norm, self.clip_norm
 
 
-class ClipGradByGlobalNorm:
+class ClipGradByGlobalNorm(_OnGradients):
     """All gradients are scaled down by one factor where the norm of all of them together is larger than
     clip_norm.
 

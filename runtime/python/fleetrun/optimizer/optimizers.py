@@ -2,7 +2,7 @@
 
 import math
 
-from fleetrun import _native, framework, regularizer, tensor
+from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
@@ -10,9 +10,11 @@ from fleetrun._lazy import MissingName
 from fleetrun._types import Any, Callable, Parameter, Program, Sequence, Variable, WeightDecay
 from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
+from fleetrun.optimizer import rates
 from fleetrun.optimizer.lr import LRScheduler
+from fleetrun.static import differentiated
 from fleetrun.static.lookups import choices_of
-from fleetrun.static.training import Training, attach
+from fleetrun.static.training import Training, attach, training_of
 
 # What fluid.clip.set_gradient_clip() said of a program.
 CLIPS: SideTable[Any] = SideTable("gradient_clip", lambda: None)
@@ -28,6 +30,7 @@ class Optimizer:
     variable of one number that the program computes) and weight decay. `config` is what the engine gets."""
 
     kind = ""
+    _startup: Program | None = None  # what backward() was told
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class Optimizer:
                 "give the learning rate as a number or a paddle.optimizer.lr schedule",
             )
         if isinstance(learning_rate, framework.Variable):
-            _expect_one(function, learning_rate)
+            rates.expect_one(function, learning_rate)
         if isinstance(learning_rate, (int, float)):
             _finite(function, learning_rate=learning_rate)
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
@@ -94,15 +97,89 @@ class Optimizer:
         startup_program: Program | None = None,
         parameters: Any = None,
         no_grad_set: Any = None,
-    ) -> tuple[list[Any], list[tuple[Parameter, str]]]:
-        """Appends backward and update operators of `loss` (one value) to its program.
+        parameter_list: Any = None,
+    ) -> tuple[list[Any], list[tuple[Parameter, Any]]]:
+        """Appends backward and update operators of `loss` (one value) to its program; with `parameters` (in
+        1.x parameter_list) or no_grad_set only those that move these, or all but these, parameters.
 
         Returns (operators, [(parameter, gradient)]), as Paddle's does; the first is empty.
         Throws: Error(config) for a loss with more than one value, or an initializer or optimizer that a
         sparse table cannot honour, naming it.
         """
-        refuse("Optimizer.minimize", parameters=(parameters, None), no_grad_set=(no_grad_set, None))
-        return self.distribute(loss, startup_program, "async", servers=False)
+        chosen = parameters or parameter_list
+        if not chosen and not no_grad_set:
+            return self.distribute(loss, startup_program, "async", servers=False)
+        pairs = self.backward(loss, startup_program, chosen, no_grad_set)
+        self.apply_gradients(pairs)
+        return [], pairs
+
+    def backward(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Any = None,
+        parameter_list: Any = None,
+    ) -> list[tuple[Parameter, Any]]:
+        """[(parameter, gradient)] of append_backward(), for apply_gradients(). parameters: those alone;
+        no_grad_set: not those. Throws: as append_backward()."""
+        main = loss.program
+        left_out = {one if isinstance(one, str) else one.name for one in no_grad_set or ()}
+        unknown = left_out - {parameter.name for parameter in main.all_parameters()}
+        refuse("Optimizer.backward", callbacks=(callbacks, None), no_grad_set=(sorted(unknown), []))
+        self._startup = startup_program
+        differentiated.differentiate(main, loss, self._native_config(main, "learning_rate"))
+        pairs = differentiated.pairs(main, parameters or parameter_list or None)
+        return [(parameter, gradient) for parameter, gradient in pairs if parameter.name not in left_out]
+
+    def apply_gradients(self, params_grads: Sequence[Any]) -> list[Any]:
+        """Appends what moves each parameter of [(parameter, gradient)] by its gradient, clipped and with
+        decay as in minimize(). The gradients are variables: those of backward(), or what a script made of
+        them. Throws: Error(config) for a program that has an optimizer already, and where Paddle would have
+        moved only the rows of an embedding that a batch looks up."""
+        given = [(parameter, gradient) for parameter, gradient in params_grads if gradient is not None]
+        if not given:
+            raise Error("config", "apply_gradients: no parameter has a gradient", "give those of backward()")
+        main = given[0][0].program
+        if training_of(main) is not None:
+            raise Error(
+                "config",
+                f"apply_gradients of {given[0][0].name}: the program has an optimizer already",
+                "call minimize() or apply_gradients() once for a program",
+            )
+        differentiated.expect_rows(
+            main, [parameter.name for parameter, _ in given], type(self).__name__, self.kind
+        )
+        startup = self._startup or rates.startup_of(main)
+        self._take_clip(main)
+        schedule, rate, config = self._native_rate(main, startup)
+        keys = differentiated.KEYS.of(main)
+        named = [
+            (parameter.name, gradient.name, keys.get(gradient.name, "")) for parameter, gradient in given
+        ]
+        clipped = _native.append_clip(main.native, named, config)
+        _native.append_updates(main.native, startup.native, clipped, config)
+        made = any(not gradient.startswith(parameter + "@GRAD") for parameter, gradient, _ in named)
+        clips = self.grad_clip is not None
+        training = Training(_native.TablePlan(), "async", False, (main, startup), schedule, rate, clips)
+        training.makes_gradients = made
+        attach(main, training)
+        return []
+
+    def _take_clip(self, main):
+        self.grad_clip = self.grad_clip or CLIPS.of(main)
+        if self.grad_clip is None:
+            self.grad_clip, self._clipped = own_clip(main)
+
+    def _native_rate(self, main, startup):
+        """(who says the learning rate, the variable that has it, the engine's config)."""
+        schedule, rate = None, ""
+        if isinstance(self._learning_rate, LRScheduler):
+            schedule, rate = self, rates.rate_variable(main, startup, self.get_lr())
+        elif isinstance(self._learning_rate, framework.Variable):
+            rate = rates.computed_rate(self._learning_rate)
+        return schedule, rate, self._native_config(main, rate)
 
     def distribute(
         self,
@@ -119,10 +196,8 @@ class Optimizer:
         adam_d2sum: Adam's dense tables follow that rule.
         """
         main = loss.program
-        self.grad_clip = self.grad_clip or CLIPS.of(main)
-        if self.grad_clip is None:
-            self.grad_clip, self._clipped = _own_clip(main)
-        startup = startup_program or _startup_of(main)
+        self._take_clip(main)
+        startup = startup_program or rates.startup_of(main)
         if not any(parameter.trainable for parameter in main.all_parameters()):
             warn_once(
                 f"minimize {loss.name}",
@@ -130,12 +205,7 @@ class Optimizer:
             )
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
-        schedule, rate = None, ""
-        if isinstance(self._learning_rate, LRScheduler):
-            schedule, rate = self, _rate_variable(main, startup, self.get_lr())
-        elif isinstance(self._learning_rate, framework.Variable):
-            rate = _computed_rate(self._learning_rate)
-        config = self._native_config(main, rate)
+        schedule, rate, config = self._native_rate(main, startup)
         if adam_d2sum:
             config.adam_d2sum = True
         plan = _native.distribute(
@@ -188,7 +258,7 @@ class Optimizer:
         return config
 
 
-def _own_clip(main):
+def own_clip(main):
     """(the ParamAttr(gradient_clip=…) of parameters, their names); (None, no names) where there is none.
     Throws: Error(config) where they differ."""
     found = [each for each in main.all_parameters() if each.gradient_clip_attr is not None]
@@ -211,39 +281,6 @@ def _finite(function, **numbers):
                 f"{function}({name}={value!r}) is not a number that can be computed with",
                 f"give {name} as a number",
             )
-
-
-def _expect_one(function, variable):
-    if variable.dtype.name != "float32" or list(variable.shape) not in ([], [1]):
-        raise Error(
-            "config",
-            f"{function}(learning_rate={variable.name}): it is {variable.dtype.name} {list(variable.shape)}",
-            "give one float32",
-        )
-
-
-def _computed_rate(variable):
-    """The name of the variable as float32 [1]."""
-    return variable.name if variable.ndim else tensor.reshape(variable, [1]).name
-
-
-def _startup_of(main):
-    """The default start-up program, or where that gives a parameter no first value, the one that does: a
-    script may minimize() outside of the program_guard that it built its net in."""
-    default = framework.default_startup_program()
-    for parameter in main.all_parameters():
-        if not default.has_var(parameter.name):
-            return parameter.startup or default
-    return default
-
-
-def _rate_variable(main, startup, value):
-    """The name of a new variable of both programs, which holds the learning rate."""
-    name = framework.unique_name("learning_rate")
-    for program in (main, startup):
-        program.native.add_variable(name, "float32", [1], persistable=True)
-    startup.native.append("fill_constant", [], [name], {"shape": [1], "value": value, "dtype": "float32"})
-    return name
 
 
 class SGD(Optimizer):

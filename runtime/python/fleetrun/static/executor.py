@@ -414,6 +414,13 @@ def _replica_runner(compiled, program, scope):
     tables = training if training is not None and training.plan.tables() else None
     if tables is not None and compiled.replicas == 1:
         return None
+    if training is not None and training.makes_gradients and compiled.replicas > 1:
+        raise Error(
+            "config",
+            f"apply_gradients() of what the script made of its gradients, on {compiled.replicas} replicas: "
+            "each would make it of its own, before their mean",
+            "run one replica (CPU_NUM=1)",
+        )
     if tables is not None and tables.clips:
         raise Error(
             "config",

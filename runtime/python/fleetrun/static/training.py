@@ -48,6 +48,8 @@ class Training:
         self.schedule = schedule
         # Whether gradients are clipped: each by its own program, before any mean over several is made.
         self.clips = clips
+        # Whether a script made the gradients that parameters move by: from those of its own batch alone.
+        self.makes_gradients = False
         self._rate = rate
         self._client: _native.Client | None = None
         self._steps: Any = None

@@ -1,0 +1,70 @@
+"""Gradients in a program: which are there, and which of them have looked-up rows alone."""
+
+from __future__ import annotations
+
+from fleetrun import _native
+from fleetrun._error import Error
+from fleetrun._graph import SideTable
+from fleetrun._types import Any, Parameter, Program, Sequence, Variable
+from fleetrun.static.training import is_trained
+
+__all__ = ["differentiate", "expect_rows", "grad_var_name", "KEYS", "pairs"]
+
+# The parameters that were looked up with is_sparse, where append_backward() gave them gradients of all rows.
+_SPARSE: SideTable[set[str]] = SideTable("sparse_parameters", set)
+# {gradient of rows: the variable with their keys}.
+KEYS: SideTable[dict[str, str]] = SideTable("gradient_keys", dict)
+
+
+def grad_var_name(var_name: str) -> str:
+    """The name of a variable's gradient."""
+    return var_name + "@GRAD"
+
+
+def differentiate(program: Program, loss: Variable, optimizer: _native.OptimizerConfig | None = None) -> None:
+    """append_backward() without its result; with an optimizer gradients are of rows where it can take them.
+    Throws: as append_backward()."""
+    if is_trained(program) or program.has_var(grad_var_name(loss.name)):
+        raise Error(
+            "config",
+            f"the program has gradients already, and those of {loss.name} are asked for",
+            "call minimize(), append_backward() or gradients() once for a program",
+        )
+    if optimizer is None:
+        _SPARSE.of(program).update(
+            op.inputs[0] for op in program.ops if op.type == "embedding" and op.attributes.get("is_sparse")
+        )
+    made = _native.append_backward(program.native, loss.name, optimizer)
+    KEYS.of(program).update({gradient: keys for _, gradient, keys in made if keys})
+
+
+def pairs(program: Program, parameter_list: Sequence[Any] | None) -> list[tuple[Parameter, Variable]]:
+    """[(parameter, gradient)] of a differentiated program, of parameter_list where it is given."""
+    wanted = None
+    if parameter_list is not None:
+        wanted = {one if isinstance(one, str) else one.name for one in parameter_list}
+    return [
+        (parameter, program.var(grad_var_name(parameter.name)))
+        for parameter in program.all_parameters()
+        if program.has_var(grad_var_name(parameter.name)) and (wanted is None or parameter.name in wanted)
+    ]
+
+
+def expect_rows(main: Program, parameters: Sequence[str], optimizer: str, kind: str) -> None:
+    """Throws: Error(config) where the rows of these parameters would move otherwise than they should, or
+    their gradient is computed with."""
+    dense = sorted(_SPARSE.of(main) & set(parameters))
+    if dense and kind not in ("sgd", "adagrad"):
+        raise Error(
+            "config",
+            f"apply_gradients: {optimizer} moves looked-up rows of {dense[0]} otherwise than all, and "
+            "append_backward() gives a gradient of all",
+            "take the gradients from the optimizer's own backward(loss), or is_sparse=False",
+        )
+    read = {name for op in main.ops if not op.attributes.get("role") for name in op.inputs}
+    for gradient in sorted(read & set(KEYS.of(main))):
+        raise Error(
+            "config",
+            f"apply_gradients: the script computes with {gradient}, which has looked-up rows alone",
+            "make the embedding with is_sparse=False",
+        )
