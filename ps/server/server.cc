@@ -134,7 +134,7 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
   std::exchange(respond, nullptr)(std::move(reply));
 }
 
-// The requests that may wait for other trainers; false for all others.
+// The requests that may wait for other trainers or for the log; false for all others.
 bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, Respond& respond) {
   const auto gather = [&](BarrierService::Kind kind, std::vector<double> values) {
     wire::expect_end(body);
@@ -167,6 +167,10 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
       }
       return gather(BarrierService::Kind::begin_epoch, {static_cast<double>(threads)});
     }
+    case wire::Method::leave_epoch:
+      barrier_service.leave_epoch({header.trainer, header.thread}, header.sequence);
+      when_safe([answer = std::exchange(respond, nullptr)] { answer(Message()); });
+      return true;
     case wire::Method::all_reduce: {
       const auto count = body.value<std::uint64_t>();
       Message copy;
@@ -203,9 +207,6 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       write_barrier.end({header.trainer, header.incarnation});
       touched.forget(header.trainer);
       leave_bound(header.trainer);
-      return {};
-    case wire::Method::leave_epoch:
-      barrier_service.leave_epoch({header.trainer, header.thread}, header.sequence);
       return {};
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());

@@ -1,11 +1,14 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <future>
 #include <limits>
 #include <map>
 #include <random>
 
 #include "ps/client/channel_client.h"
+#include "ps/durable/log_format.h"
 #include "ps/server/server.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
@@ -199,6 +202,50 @@ TEST_CASE("a checkpoint made while the server stops has the epoch that trainers 
   CHECK(pushed->text == "nothing");
   CHECK(ask(server, push(1, 1, 3, 2.0f).bytes())->text == "ok");
   CHECK(pushed->text == "ok");
+}
+
+TEST_CASE("that a trainer left its epoch survives a power failure once the trainer has been told") {
+  const TempDir directory;
+  ServerOptions mine = options(directory, Mode::sync);
+  mine.durability.sync = LogSync::power;
+  Server server(mine);
+  const auto asked = [&server](const Message& request) {
+    auto told = std::make_shared<std::promise<void>>();
+    Reader reader(request.bytes());
+    const wire::Header header = wire::read_header(reader);
+    server.handle(header, std::move(reader), [told](Outcome) { told->set_value(); });
+    return told->get_future();
+  };
+  const auto request = [](wire::Method method, std::uint32_t trainer) {
+    wire::Draft draft = wire::draft({method, trainer, 0, 7 + trainer, 0, 1}, 4);
+    if (method == wire::Method::begin_epoch) draft.writer.value(std::uint32_t{1});
+    return std::move(draft.message);
+  };
+  const Message hellos[] = {make_hello({0, 2, Mode::sync, kTables}, 7, 0, 1),
+                            make_hello({1, 2, Mode::sync, kTables}, 8, 0, 1)};
+  for (const Message& hello : hellos) asked(hello).get();
+  const Message begins[] = {request(wire::Method::begin_epoch, 0), request(wire::Method::begin_epoch, 1)};
+  auto first = asked(begins[0]);
+  asked(begins[1]).get();
+  first.get();
+  for (const std::uint32_t trainer : {0u, 1u}) {
+    const Message leave = wire::draft({wire::Method::leave_epoch, trainer, 0, 7 + trainer, 0, 1}, 0).message;
+    asked(leave).get();
+  }
+  // The second record says how much of the log was safe when it was written: all before it.
+  const std::string log = directory.path().string() + "/server-00000/log-0000000000000002";
+  std::ifstream file(log, std::ios::binary);
+  std::uint64_t at = sizeof(SegmentHead);
+  RecordHead head, last;
+  std::uint64_t begin_of_last = 0;
+  while (file.seekg(static_cast<std::streamoff>(at)) &&
+         file.read(reinterpret_cast<char*>(&head), sizeof head)) {
+    last = head;
+    begin_of_last = at;
+    at += sizeof head + head.length;
+  }
+  CHECK(begin_of_last > sizeof(SegmentHead));
+  CHECK(last.durable == begin_of_last);
 }
 
 TEST_CASE("a refusal is remembered, and dense values come back") {
