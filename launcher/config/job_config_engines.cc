@@ -5,6 +5,7 @@
 
 #include "launcher/config/job_config_values.h"
 #include "launcher/model/signal_map.h"
+#include "launcher/schedulers/node_file.h"
 #include "launcher/schedulers/pod_environment.h"
 #include "launcher/schedulers/slurm_allocation.h"
 #include "runtime/base/text.h"
@@ -53,6 +54,17 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
   return true;
 }
 
+bool read_node_file(const Values& values, const NodeFile& file, JobConfig& config) {
+  const std::size_t hosts = file.hosts.hosts.size();
+  if (hosts < 2) return false;
+  if (config.rendezvous.nodes.min > static_cast<int>(hosts))
+    refuse(values["nnodes"], file.title + " has " + count_of(hosts), "ask it for more, or leave it out");
+  config.host_list.node_file = true;
+  config.notes.push_back(file.title + " (" + file.variable + "): one agent on each of " + count_of(hosts) +
+                         ", over ssh");
+  return true;
+}
+
 /// In a parameter-server job of an operator, a pod is a server or a trainer.
 void settle_part(const Values& values, PodEnvironment::Part part, JobConfig& config) {
   for (const char* key : {"server_num", "trainer_num", "servers", "trainers", "run_mode"}) {
@@ -93,6 +105,7 @@ bool read_engine(const Values& values, const Environ& environ, JobConfig& config
   if (alone || values.given("hosts") || values.given("hostfile") || is_process_of_a_job(environ))
     return false;
   if (const auto allocation = slurm_allocation(environ)) return read_slurm(values, *allocation, config);
+  if (const auto file = node_file(environ)) return read_node_file(values, *file, config);
   const auto asked = values.given("nnodes") ? std::optional(config.rendezvous.nodes) : std::nullopt;
   if (const auto pod = pod_environment(environ, asked)) return read_pod(values, *pod, config);
   return false;

@@ -111,7 +111,8 @@ struct HostList {
   std::string ssh = "ssh";            // the command, with its options, separated by blanks
   int window = 0;                     // logins under way at a time; 0: chosen by the number of hosts
   bool collect_logs = false;
-  bool given() const noexcept { return hosts || hostfile || slurm; }
+  bool node_file = false;  // they are those of the file of another scheduler
+  bool given() const noexcept { return hosts || hostfile || slurm || node_file; }
   bool operator==(const HostList&) const = default;
 };
 

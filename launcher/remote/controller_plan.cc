@@ -4,6 +4,7 @@
 
 #include "launcher/remote/srun_fan_out.h"
 #include "launcher/remote/ssh_command.h"
+#include "launcher/schedulers/node_file.h"
 #include "launcher/schedulers/slurm_allocation.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -175,31 +176,45 @@ LaunchOrder order_for(const RemoteHost& host, const Options& options, const JobC
   return order;
 }
 
-/// The hosts of the allocation, with an agent on each by `srun`;
-/// the user's own number of trainers counts more.
+/// The user's own number of trainers counts more than a scheduler's.
+void prefer_own_number(const JobConfig& config, std::vector<RemoteHost>& hosts) {
+  const bool said = config.nproc_per_node || config.trainer_num || config.devices || config.file ||
+                    config.trainers_by != TrainersBy::number;
+  for (RemoteHost& host : hosts) {
+    if (said) host.slots.reset();
+  }
+}
+
+RemoteHosts select_hosts(RemoteHosts found, const HostList& list) {
+  if (list.include && list.exclude) refuse("--include and --exclude are both given", "use one of them");
+  if (list.include) found.hosts = include_hosts(found.hosts, *list.include);
+  if (list.exclude) found.hosts = exclude_hosts(found.hosts, *list.exclude);
+  return found;
+}
+
+/// The hosts of the allocation, with an agent on each by `srun`.
 RemoteHosts hosts_of_slurm(const JobConfig& config, const Environ& environ, std::vector<std::string>& srun) {
   const auto allocation = slurm_allocation(environ);
   if (!allocation) refuse("this is no longer an allocation of Slurm's", "");
   RemoteHosts found;
   found.hosts = slurm_hosts(*allocation);
   srun = srun_command(*allocation, found.hosts.size());
-  const bool said = config.nproc_per_node || config.trainer_num || config.devices || config.file ||
-                    config.trainers_by != TrainersBy::number;
-  for (RemoteHost& host : found.hosts) {
-    if (said) host.slots.reset();
-  }
+  prefer_own_number(config, found.hosts);
   return found;
+}
+
+RemoteHosts hosts_of_node_file(const JobConfig& config, const Environ& environ) {
+  auto file = node_file(environ);
+  if (!file) refuse("the scheduler's list of hosts is gone", "");
+  prefer_own_number(config, file->hosts.hosts);
+  return select_hosts(std::move(file->hosts), config.host_list);
 }
 
 }  // namespace
 
 RemoteHosts hosts_of(const HostList& list) {
-  RemoteHosts found =
-      list.hosts ? parse_host_list(*list.hosts, "--hosts") : read_hostfile(list.hostfile.value_or(""));
-  if (list.include && list.exclude) refuse("--include and --exclude are both given", "use one of them");
-  if (list.include) found.hosts = include_hosts(found.hosts, *list.include);
-  if (list.exclude) found.hosts = exclude_hosts(found.hosts, *list.exclude);
-  return found;
+  return select_hosts(
+      list.hosts ? parse_host_list(*list.hosts, "--hosts") : read_hostfile(list.hostfile.value_or("")), list);
 }
 
 ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given, const Environ& environ,
@@ -208,8 +223,9 @@ ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given
   JobConfig config = given;
   check_flags(config);
   ControllerPlan plan;
-  RemoteHosts list =
-      config.host_list.slurm ? hosts_of_slurm(config, environ, plan.srun) : hosts_of(config.host_list);
+  RemoteHosts list = config.host_list.slurm       ? hosts_of_slurm(config, environ, plan.srun)
+                     : config.host_list.node_file ? hosts_of_node_file(config, environ)
+                                                  : hosts_of(config.host_list);
   if (!config.host_list.slurm) merge_own(list, place.own);
   plan.notes = std::move(list.notes);
   if (has_servers(list)) {

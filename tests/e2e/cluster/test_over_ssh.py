@@ -2,6 +2,7 @@
 hosts that cannot take part, and heads that are gone."""
 
 import signal
+import sys
 
 import pytest
 
@@ -92,6 +93,24 @@ def test_a_host_whose_key_is_unknown_or_whose_fleetrun_is_missing_is_told_in_one
     job = team.from_here(h1, [h1, h2], "--path=/nowhere/fleetrun")
     team.finish([job], seconds=20)
     assert job.status in (125, 127) and "/nowhere/fleetrun" in job.err, job.err
+
+
+@pytest.mark.parametrize("variable,lines", [
+    ("PBS_NODEFILE", "h1\nh1\nh2\nh2\n"),
+    ("LSB_DJOB_HOSTFILE", "h1\nh1\nh2\nh2\n"),
+    ("PE_HOSTFILE", "h1 2 all.q@h1 UNDEFINED\nh2 2 all.q@h2 UNDEFINED\n"),
+])
+def test_the_hosts_of_other_schedulers_are_found_in_their_file(rig, team, variable, lines):
+    h1, h2, *_ = rig.hosts
+    path = team.folder / "nodes"
+    path.write_text(lines)
+    job = h1.start("--python", sys.executable, *team.script, environment={variable: str(path)})
+    team.jobs.append(job)
+    world = team.wait_for_world(4)
+    assert sorted(record["host"] for record in world.values()) == ["h1", "h1", "h2", "h2"]
+    assert f"({variable}): one agent on each of 2 hosts, over ssh" in job.err
+    team.order("all", "exit 0")
+    assert team.finish() == {"h1": 0}
 
 
 @pytest.mark.parametrize("how", ["killed", "unplugged", "ssh"])

@@ -2,7 +2,9 @@
 
 #include "launcher/config/make_job_config.h"
 #include "launcher/model/job_config.h"
+#include "launcher/schedulers/node_file.h"
 #include "runtime/base/error.h"
+#include "tests/support/temp_dir.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -54,6 +56,43 @@ TEST_CASE("launchers of a step meet at its first host") {
   CHECK(config.rendezvous.nodes == NodeCount{2, 2, 1});
   CHECK(config.rendezvous.node_rank == 1);
   CHECK(config.rendezvous.node_name == "n2");
+}
+
+TEST_CASE("the hosts of PBS, LSF and Grid Engine are read from their file") {
+  const tests::TempDir folder;
+  const auto file = [&](std::string_view text) { return folder.write("hosts", text); };
+  const auto note = [](const JobConfig& config) { return config.notes.empty() ? "" : config.notes.front(); };
+  SUBCASE("PBS counts its processes by lines") {
+    const Environ environ = {{"PBS_NODEFILE", file("n1\nn1\nn2\nn2\n")}, {"PBS_JOBID", "12.head"}};
+    CHECK(note(configured(environ)) ==
+          "PBS job 12.head (PBS_NODEFILE): one agent on each of 2 hosts, over ssh");
+    CHECK(configured(environ).host_list.given());
+    const auto found = node_file(environ);
+    REQUIRE(found);
+    CHECK(found->hosts.hosts.size() == 2);
+    CHECK(found->hosts.hosts[1].name == "n2");
+    CHECK(found->hosts.hosts[1].slots == 2);
+    CHECK_FALSE(configured(environ, {{"nnodes", "1"}}).host_list.given());
+    CHECK_FALSE(configured(environ, {{"hosts", "h1,h2"}}).host_list.node_file);
+    CHECK_THROWS_WITH_AS(configured(environ, {{"nnodes", "3"}}),
+                         doctest::Contains("PBS job 12.head has 2 hosts"), Error);
+  }
+  SUBCASE("LSF does so too") {
+    const Environ environ = {{"LSB_DJOB_HOSTFILE", file("n1\nn2\n")}, {"LSB_JOBID", "7"}};
+    CHECK(note(configured(environ)) ==
+          "LSF job 7 (LSB_DJOB_HOSTFILE): one agent on each of 2 hosts, over ssh");
+  }
+  SUBCASE("Grid Engine has a number in each line") {
+    const Environ environ = {{"PE_HOSTFILE", file("n1 4 all.q@n1 UNDEFINED\nn2 2 all.q@n2 UNDEFINED\n")},
+                             {"JOB_ID", "5"}};
+    CHECK(note(configured(environ)) ==
+          "Grid Engine job 5 (PE_HOSTFILE): one agent on each of 2 hosts, over ssh");
+    CHECK(node_file(environ)->hosts.hosts[0].slots == 4);
+  }
+  SUBCASE("a job of one host, and a file that is not here, change nothing") {
+    CHECK_FALSE(configured({{"PBS_NODEFILE", file("n1\nn1\n")}}).host_list.given());
+    CHECK_FALSE(configured({{"PBS_NODEFILE", "/no/such/file"}}).host_list.given());
+  }
 }
 
 TEST_CASE("flags win over Slurm") {
