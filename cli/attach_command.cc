@@ -71,12 +71,19 @@ class Tail {
   TerminalText text_{TerminalText::Mark{}};
 };
 
+/// The reader has left: whom this process shows logs for, ends likewise.
+void end_unread(int) {
+  ::kill(::getppid(), SIGPIPE);
+  ::_exit(1);
+}
+
 /// Shows logs as they grow, in a process of its own.
 class LogShow {
  public:
   explicit LogShow(const launcher::LogSpec& spec) : pid_(::fork()) {
     if (pid_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::signal(SIGPIPE, end_unread);
     try {
       launcher::show_logs(spec);
     } catch (const Error&) {

@@ -26,27 +26,29 @@
 namespace fleetrun::cli {
 namespace {
 
+using enum Command::Kind;
+
 constexpr Command kCommands[] = {
-    {"list", "list the jobs that run here", run_list_command},
-    {"status", "show how a running job is doing", run_status_command},
-    {"top", "the same, kept up to date", run_top_command},
-    {"logs", "show the logs of a job", run_logs_command},
-    {"attach", "look on at a running job until it ends", run_attach_command},
-    {"stop", "end a running job", run_stop_command},
-    {"ps", "look into the parameter servers of a running job", run_ps_command},
-    {"check", "say what of a script is not here, before it runs", run_check_command},
-    {"data", "look into training data, check it, convert it", run_data_command},
-    {"predict", "compute a saved model over files", run_predict_command},
-    {"trace", "run a job and draw what its time goes into", run_trace_command, true},
-    {"plot", "plot the variables that were fetched in training", run_plot_command},
-    {"doctor", "say what keeps hosts from running a job", run_doctor_command},
-    {"torchrun", "run a job of PyTorch by torchrun's command line", run_torchrun_command},
-    {"secret", "print the secret of one job, for a host of that job alone", run_secret_command},
-    {"slurm", "print or submit a batch script for Slurm", run_slurm_command, true},
-    {"k8s", "print manifests for Kubernetes", run_k8s_command, true},
-    {"help", "say what a command or a flag does", run_help_command},
-    {"version", "say which version this is", run_version_command},
-    {"agent", "", run_agent_command},
+    {"list", "list the jobs that run here", run_list_command, shows},
+    {"status", "show how a running job is doing", run_status_command, shows},
+    {"top", "the same, kept up to date", run_top_command, shows},
+    {"logs", "show the logs of a job", run_logs_command, shows},
+    {"attach", "look on at a running job until it ends", run_attach_command, shows},
+    {"stop", "end a running job", run_stop_command, acts},
+    {"ps", "look into the parameter servers of a running job", run_ps_command, shows},
+    {"check", "say what of a script is not here, before it runs", run_check_command, shows},
+    {"data", "look into training data, check it, convert it", run_data_command, shows},
+    {"predict", "compute a saved model over files", run_predict_command, shows},
+    {"trace", "run a job and draw what its time goes into", run_trace_command, launches},
+    {"plot", "plot the variables that were fetched in training", run_plot_command, acts},
+    {"doctor", "say what keeps hosts from running a job", run_doctor_command, acts},
+    {"torchrun", "run a job of PyTorch by torchrun's command line", run_torchrun_command, acts},
+    {"secret", "print the secret of one job, for a host of that job alone", run_secret_command, acts},
+    {"slurm", "print or submit a batch script for Slurm", run_slurm_command, launches},
+    {"k8s", "print manifests for Kubernetes", run_k8s_command, launches},
+    {"help", "say what a command or a flag does", run_help_command, shows},
+    {"version", "say which version this is", run_version_command, shows},
+    {"agent", "", run_agent_command, acts},
 };
 
 constexpr std::size_t shown_commands() {

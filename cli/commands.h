@@ -12,12 +12,14 @@
 namespace fleetrun::cli {
 
 struct Command {
+  /// shows: it ends by SIGPIPE, as usual, where its reader has left. launches: fleetrun's own flags and a script
+  /// may follow the name.
+  enum class Kind { shows, acts, launches };
   std::string_view name;
   std::string_view summary;  // one line of the help text; empty: not for people, and not shown
   /// Returns the exit status. `arguments` are those after the name. Throws: Error.
   int (*run)(const std::vector<std::string>& arguments, const Environ& environment);
-  /// Whether fleetrun's own flags and a script may follow the name.
-  bool takes_launch = false;
+  Kind kind;
 };
 
 /// Those for people, in the order of the help text.

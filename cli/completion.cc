@@ -45,7 +45,7 @@ std::vector<Word> words() {
 std::vector<std::string> launching() {
   std::vector<std::string> names;
   for (const Command& subcommand : commands()) {
-    if (subcommand.takes_launch) names.emplace_back(subcommand.name);
+    if (subcommand.kind == Command::Kind::launches) names.emplace_back(subcommand.name);
   }
   return names;
 }

@@ -52,8 +52,10 @@ int run(int argc, char** argv) {
     return cli::print(cli::completion_script(std::string_view(arguments[0]).substr(kCompletion.size())));
   if (argc > 0 && cli::is_torchrun(argv[0]))
     return cli::run_as_torchrun(argv[0], arguments, Environ::of_process());
-  if (const cli::Command* command = cli::find_command(arguments))
+  if (const cli::Command* command = cli::find_command(arguments)) {
+    if (command->kind == cli::Command::Kind::shows) ::signal(SIGPIPE, SIG_DFL);
     return command->run({arguments.begin() + 1, arguments.end()}, Environ::of_process());
+  }
   if (arguments.size() == 1 && arguments[0] == launcher::kRunCheckProcess)
     return launcher::run_check_process(Environ::of_process());
   const cli::CommandLine line = cli::parse_command_line(arguments);

@@ -460,3 +460,16 @@ def test_metrics_are_served_when_asked_for(control):
 def test_metrics_that_cannot_be_served_are_refused(control, address):
     code, _, err = control.command(f"--metrics={address}", "./wait.sh")
     assert code == 125 and "--metrics" in err and "Exit code" not in err
+
+
+@pytest.mark.parametrize("command", [["logs", "-f"], ["attach"]])
+def test_who_shows_a_job_ends_when_its_reader_has_left_and_the_job_goes_on(control, command):
+    control.work.script("chat.sh", "#!/bin/sh\nwhile [ ! -e go ]; do echo line; sleep 0.01; done\n", 0o755)
+    job = control.start("./chat.sh")
+    with subprocess.Popen([find_fleetrun(), *command], env=control.environment, cwd=control.work.directory,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as shows:
+        assert shows.stdout.readline()
+        shows.stdout.close()
+        assert shows.wait(timeout=DEADLINE) == -signal.SIGPIPE
+    control.let_go()
+    assert job.finish().status == 0
