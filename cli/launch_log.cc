@@ -39,6 +39,23 @@ std::string pod_line(const char* what, const Plan& plan, const char* status) {
          std::to_string(plan.processes.size()) + ", status " + status;
 }
 
+/// Whether its flags are those of Paddle's documents, which show what is printed, too.
+bool is_by_paddles_flags(const launcher::JobConfig& config) {
+  constexpr std::string_view kFlags[] = {"server_num", "trainer_num", "servers",
+                                         "trainers",   "devices",     "run_mode"};
+  return config.compat_paddle || std::ranges::any_of(config.listing, [&](const launcher::ListedSetting& row) {
+           return row.source == launcher::Source::flag &&
+                  std::ranges::find(kFlags, row.key) != std::end(kFlags);
+         });
+}
+
+std::string settings_block(const std::string& head, const launcher::JobConfig& config) {
+  std::string block = head + "-----------  Configuration  ----------------------\n";
+  for (const launcher::ListedSetting& setting : config.listing)
+    block.append(head).append(setting.key).append(": ").append(printable(setting.value, 4000)).append("\n");
+  return block.append(head).append("--------------------------------------------------\n");
+}
+
 }  // namespace
 
 void LaunchLog::raw(const std::string& bytes) {
@@ -63,10 +80,8 @@ void LaunchLog::write(LogLevel level, const std::string& text) {
 void LaunchLog::show_configuration(const launcher::JobConfig& config) {
   if (min_ <= LogLevel::info) {
     const std::string head = "LAUNCH INFO " + time_stamp() + " ";
-    std::string block = head + "-----------  Configuration  ----------------------\n";
-    for (const launcher::ListedSetting& setting : config.listing)
-      block.append(head).append(setting.key).append(": ").append(printable(setting.value, 4000)).append("\n");
-    block.append(head).append("--------------------------------------------------\n");
+    std::string block;
+    if (min_ <= LogLevel::debug || is_by_paddles_flags(config)) block = settings_block(head, config);
     const launcher::NodeCount& nodes = config.rendezvous.nodes;
     block.append(head).append("Job: " + config.job_id + ", mode " + std::string(to_string(config.mode)) +
                               ", replicas " + std::to_string(nodes.max) + "[" + std::to_string(nodes.min) +

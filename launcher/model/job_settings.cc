@@ -250,7 +250,10 @@ constexpr Setting kSettings[] = {
   {"log_overwrite", "", "PADDLE_LOG_OVERWRITE", "False", "BOOL", Group::logs, kPaddle, Kind::value,
    "no effect: each attempt has logs of its own"},
   {"log_level", "", "PADDLE_LOG_LEVEL", "INFO", "LEVEL", Group::logs, kPaddle, Kind::value,
-   "of the LAUNCH lines: DEBUG, INFO, WARNING, ERROR or CRITICAL"},
+   "of the LAUNCH lines: DEBUG, INFO, WARNING, ERROR or CRITICAL",
+   "Jobs that are started with --compat=paddle, or with flags of Paddle's documents (--server_num, "
+   "--trainer_num, --servers, --trainers, --devices, --run_mode), first list all their settings, as Paddle's "
+   "launcher does. Others list them at DEBUG."},
   {"job_id", "", "PADDLE_JOB_ID", "default", "NAME", Group::logs, kPaddle, Kind::value,
    "name of the job: 1 to 64 letters, digits, '.', '_' or '-'"},
   {"show", "", "", "first", "first|all|fail|none|RANK,…", Group::logs, kOurs, Kind::value,

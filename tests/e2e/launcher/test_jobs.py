@@ -142,6 +142,17 @@ def test_listing_is_paddles(work):
     assert texts[end + 5 :] == ["Pod completed", "Exit code 0"]
 
 
+@pytest.mark.parametrize("flags, listed", [(["--nproc_per_node=1"], False), (["--nnodes=1"], False),
+                                           (["--compat=paddle"], True), (["--run_mode=collective"], True),
+                                           (["--log_level=debug"], True)])
+def test_settings_are_listed_to_who_starts_jobs_as_paddle_does(work, flags, listed):
+    job = work.run(*flags, "/bin/true")
+    assert job.status == 0
+    assert ("Configuration" in job.err) == listed
+    assert "Job: default, mode collective" in job.err
+
+
+
 @pytest.mark.parametrize("code", [1, 2, 3, 77, 125, 126, 127, 128, 137, 241, 255])
 def test_exit_status_is_the_failing_process_own(work, code):
     script = work.script("exit.sh",
