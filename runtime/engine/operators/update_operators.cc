@@ -7,8 +7,8 @@
 // lazy_rows, move every row by its state, as if its gradient were 0.
 //
 // Sources: adam: Kingma and Ba 2014, algorithm 1, with the corrections moved into the step (with Keys those
-// of t + 1, as in Paddle 2.6 on CPUs). ftrl: McMahan et al. 2013, algorithm 1, with l2 counted twice as
-// Paddle and TensorFlow do.
+// of t + 1, and epsilon itself in rows without a key, as in Paddle 2.6 on CPUs). ftrl: McMahan et al. 2013,
+// algorithm 1, with l2 counted twice as Paddle and TensorFlow do.
 
 #include <algorithm>
 #include <cmath>
@@ -217,8 +217,9 @@ struct AdamStep {
     epsilon = static_cast<float>(rule.epsilon * correction);
   }
 
+  /// In rows without a key (`g` is null) Paddle 2.6 on CPUs does not correct epsilon.
   void apply(float* w, const float* g, float* m, float* v, std::size_t size) const {
-    const float b1 = rule.beta1, b2 = rule.beta2, by = rate, add = epsilon;
+    const float b1 = rule.beta1, b2 = rule.beta2, by = rate, add = g == nullptr ? rule.epsilon : epsilon;
     if (rule.own_decay != 0.0f) {
       const float keep = 1.0f - rule.learning_rate * rule.own_decay;
       return for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
@@ -419,7 +420,8 @@ std::span<const OperatorDefinition> update_operators() {
        {"(Parameter, Gradient, Keys or none, Rate or none, Moment1, Moment2, Step int64 [1]) -> Parameter, "
         "Moment1, Moment2, Step",
         "t += 1, m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g * g, w -= lr * sqrt(1 - "
-        "beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon * sqrt(1 - beta2^t))",
+        "beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon * sqrt(1 - beta2^t)); with Keys t + 1 instead of "
+        "t in w, and epsilon alone in rows without a key",
         "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8; lazy_rows "
         "= false; own_decay = 0 (w -= lr * own_decay * w before: Loshchilov and Hutter 2019)"}},
       {"momentum",

@@ -37,6 +37,40 @@ def gradients_of_lazy_rows(paddle, net):
     return _trained(paddle, net, optimizer, sparse=True)
 
 
+def rows_with_an_epsilon_that_tells(paddle, net):
+    return _trained(paddle, net, paddle.optimizer.Adam(learning_rate=0.05, epsilon=1e-4), sparse=True)
+
+
+def lazy_rows_with_an_epsilon_that_tells(paddle, net):
+    optimizer = paddle.optimizer.Adam(learning_rate=0.05, epsilon=1e-4, lazy_mode=True)
+    return _trained(paddle, net, optimizer, sparse=True)
+
+
+def all_rows_with_an_epsilon_that_tells(paddle, net):
+    return _trained(paddle, net, paddle.optimizer.Adam(learning_rate=0.05, epsilon=1e-4))
+
+
+def clipped_rows_with_an_epsilon_that_tells(paddle, net):
+    clip = paddle.nn.ClipGradByGlobalNorm(0.2)
+    optimizer = paddle.optimizer.Adam(learning_rate=0.05, epsilon=1e-4, grad_clip=clip)
+    return _trained(paddle, net, optimizer, sparse=True)
+
+
+def decayed_rows_with_an_epsilon_that_tells(paddle, net):
+    optimizer = paddle.optimizer.Adam(learning_rate=0.05, epsilon=1e-4, weight_decay=0.1)
+    return _trained(paddle, net, optimizer, sparse=True)
+
+
+def rows_with_the_norm_of_all_of_them(paddle, net):
+    optimizer = paddle.optimizer.Lamb(learning_rate=0.05, epsilon=1e-4, lamb_weight_decay=0.1)
+    return _trained(paddle, net, optimizer, sparse=True)
+
+
+def rows_by_their_root_mean_square(paddle, net):
+    optimizer = paddle.optimizer.RMSProp(0.05, epsilon=1e-4, momentum=0.8, centered=True)
+    return _trained(paddle, net, optimizer, sparse=True)
+
+
 def gradients_changed_by_hand(paddle, net):
     def between(pairs):
         return [(parameter, paddle.clip(gradient, -0.05, 0.1) * 2.0) for parameter, gradient in pairs]

@@ -199,6 +199,21 @@ TEST_CASE("lazy adam leaves rows alone that are not in the batch") {
   CHECK(lazy[3] == 1.0f);
 }
 
+TEST_CASE("adam corrects epsilon only in rows that are in the batch") {
+  const double epsilon = 0.01, rate = 0.1, beta1 = 0.9, beta2 = 0.999;
+  const auto rows = train_rows({.kind = Kind::adam, .learning_rate = rate, .epsilon = epsilon}, true);
+  // Row 1 has a gradient in the second step only.
+  double w = 1.0, m = 0.1 * -1.0, v = 0.001;
+  for (const int t : {3, 4}) {  // of the corrections, in the second and in the third step
+    const double correction = std::sqrt(1.0 - std::pow(beta2, t));
+    const double added = t == 3 ? epsilon * correction : epsilon;
+    w -= rate * correction / (1.0 - std::pow(beta1, t)) * m / (std::sqrt(v) + added);
+    m *= beta1;
+    v *= beta2;
+  }
+  CHECK(rows[1] == doctest::Approx(w).epsilon(1e-5));
+}
+
 TEST_CASE("ftrl gives the published constants") {
   // TensorFlow's ftrl_test: rate 3, accumulator 0.1, three steps from 0.
   const OptimizerConfig config{.kind = Kind::ftrl, .learning_rate = 3.0, .initial_accumulator = 0.1};
