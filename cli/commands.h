@@ -12,8 +12,8 @@
 namespace fleetrun::cli {
 
 struct Command {
-  /// shows: it ends by SIGPIPE, as usual, where its reader has left. launches: fleetrun's own flags and a script
-  /// may follow the name.
+  /// shows: it ends by SIGPIPE, as usual, where its reader has left. launches: fleetrun's own flags and a
+  /// script may follow the name.
   enum class Kind { shows, acts, launches };
   std::string_view name;
   std::string_view summary;  // one line of the help text; empty: not for people, and not shown

@@ -34,7 +34,8 @@ class LaunchLog {
   /// Bytes as they are, but on a terminal, whatever the level.
   void raw(const std::string& bytes);
 
-  /// The "Configuration" block where Paddle's flags are used or debug lines are shown, the job, and what was understood differently from what was asked.
+  /// The "Configuration" block where Paddle's flags are used or debug lines are shown, the job, and what was
+  /// understood differently from what was asked.
   void show_configuration(const launcher::JobConfig& config);
 
   /// The lines about the pod that is about to start.
