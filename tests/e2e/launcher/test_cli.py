@@ -96,7 +96,7 @@ def test_accepted_flags_of_paddle_change_nothing(work):
     flags = ["--legacy=0", "--sort_ip", "1", "--enable_gpu_log=False", "--rank=-1", "--rank=0", "--nnodes=1",
              "--master=127.0.0.1:6768"]
     for flag in [["--sort_ip", "1"] if f == "1" else [f] for f in flags if f != "--sort_ip"]:
-        job = work.run(*flag, "--max_restart=2", "--elastic_level", "1", "/bin/true")
+        job = work.run(*flag, "--max_restart=2", "--elastic_level", "1", "--log_level=debug", "/bin/true")
         assert job.status == 0, job.err
     assert "max_restart: 2" in job.err
 
