@@ -1,5 +1,7 @@
 #include "cli/check_command.h"
 
+#include <algorithm>
+
 #include "cli/own_program.h"
 #include "launcher/host/find_program.h"
 #include "launcher/host/own_process.h"
@@ -18,9 +20,13 @@ int run_check_command(const std::vector<std::string>& arguments, const Environ& 
   config.script = "check";
   config.script_kind = launcher::ScriptKind::module;  // the interpreter is wanted, and there is no file yet
   std::vector<std::string> words = arguments;
-  if (!words.empty() && words.front().starts_with(kPython)) {
-    config.python = words.front().substr(kPython.size());
-    words.erase(words.begin());
+  const auto script = std::ranges::find_if(
+      words, [](const std::string& word) { return word == "--" || !word.starts_with('-'); });
+  const auto python_flag =
+      std::find_if(words.begin(), script, [](const std::string& word) { return word.starts_with(kPython); });
+  if (python_flag != script) {
+    config.python = python_flag->substr(kPython.size());
+    words.erase(python_flag);
   }
   const std::string directory = launcher::directory_of(launcher::own_program());
   auto found = launcher::find_program(config, environment, directory);

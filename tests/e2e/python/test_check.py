@@ -295,6 +295,23 @@ def test_text_and_exit_statuses(tmp_path):
         assert done.stderr == f"fleetrun: error: check: {wrong}\n  hint: fleetrun check --help\n"
 
 
+@pytest.mark.parametrize("words", [["--compat=paddle"], ["--compat", "paddle"],
+                                   ["--compat=paddle", f"--python={sys.executable}"]])
+def test_flags_of_a_launch_with_compat_stand_before_the_script(tmp_path, words):
+    (tmp_path / "keyword.py").write_text("import paddle\npaddle.Model()\n", encoding="utf-8")
+    done = subprocess.run([find_fleetrun(), "check", *words, "keyword.py", "--compat=other"], cwd=tmp_path,
+                          env=environment(), text=True, capture_output=True, timeout=LIMIT)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "keyword.py: 1 finding"), done.stderr
+
+
+@pytest.mark.parametrize("words", [["--compat=torch"], ["--compat", "torch"]])
+def test_another_package_is_refused(tmp_path, words):
+    (tmp_path / "good.py").write_text("import paddle\n", encoding="utf-8")
+    done = check(tmp_path, *words, "good.py")
+    wrong = "--compat is 'torch': there is no such package, use --compat=paddle"
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"fleetrun: error: check: {wrong}")
+
+
 def test_the_command_takes_the_interpreter_of_a_launch(tmp_path):
     (tmp_path / "keyword.py").write_text("import paddle\npaddle.Model()\n", encoding="utf-8")
     words = [find_fleetrun(), "check", f"--python={sys.executable}", "keyword.py"]

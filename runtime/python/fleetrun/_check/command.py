@@ -27,7 +27,9 @@ possible; it does not count.
   --json         as one line of JSON, for programs
   --build        execute the script, too, up to its first batch: without data, and without starting a process
                  or opening a port; finds what depends on values that reading does not tell
-  --python=PATH  as the first word: the interpreter; default as for a launch
+  --python=PATH  before SCRIPT: the interpreter; default as for a launch
+  --compat=paddle
+                 before SCRIPT: what this command assumes; nothing changes
   -h, --help     show this
 
 Exit status: 0 nothing is found, 1 there are findings, 2 the command line is wrong.
@@ -38,13 +40,19 @@ def parse(words: list[str]) -> tuple[set[str], list[str], list[str]]:
     """(flags, scripts, arguments of the script). Throws: ValueError with what is wrong."""
     flags: set[str] = set()
     scripts: list[str] = []
-    for i, word in enumerate(words):
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
         if word == "--":
-            return flags, scripts, words[i + 1 :]
+            return flags, scripts, rest
         if word in ("-h", "--help", "--json", "--build"):
             flags.add("--help" if word == "-h" else word)
         elif scripts and (word.startswith("-") or not word.endswith(".py")):
-            return flags, scripts, words[i:]  # as behind a launch: the script's own
+            return flags, scripts, [word, *rest]  # as behind a launch: the script's own
+        elif word.split("=")[0] == "--compat":
+            value = word.partition("=")[2] if "=" in word or not rest else rest.pop(0)
+            if value != "paddle":
+                raise ValueError(f"--compat is {value!r}: there is no such package, use --compat=paddle")
         elif word.startswith("-"):
             raise ValueError(f"there is no flag {word}")
         else:
