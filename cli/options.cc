@@ -17,6 +17,35 @@ using launcher::From;
 using launcher::Kind;
 using launcher::Setting;
 
+/// How other launchers (mpirun, DeepSpeed, Horovod, accelerate, torch.multiprocessing) say it.
+constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+    {"n", "nproc_per_node"},
+    {"np", "nproc_per_node"},
+    {"nprocs", "nproc_per_node"},
+    {"nproc", "nproc_per_node"},
+    {"num_proc", "nproc_per_node"},
+    {"num_processes", "nproc_per_node"},
+    {"num_gpus", "nproc_per_node"},
+    {"num_workers", "trainer_num"},
+    {"num_servers", "server_num"},
+    {"num_nodes", "nnodes"},
+    {"num_machines", "nnodes"},
+    {"machine_rank", "rank"},
+    {"H", "hosts"},
+    {"host", "hosts"},
+    {"host_file", "hostfile"},
+    {"machinefile", "hostfile"},
+    {"main_process_ip", "master_addr"},
+    {"gpu_ids", "gpus"},
+    {"main_process_port", "master_port"},
+    {"gpu", "gpus"},
+    {"worker", "trainer_num"},
+};
+
+const auto* said_elsewhere(std::string_view name) {
+  return std::ranges::find(kElsewhere, name, &std::pair<std::string_view, std::string_view>::first);
+}
+
 /// A word of the command line that is a flag: "--log-dir=a-b" → name "--log_dir", written "--log-dir", value
 /// "a-b".
 struct Flag {
@@ -59,6 +88,13 @@ class Flags {
   std::map<std::string, const Setting*, std::less<>> rows_;
 };
 
+/// "-machinefile": a long name with one dash, as mpirun writes it, and not -m with a value.
+bool has_long_name(const Flag& flag, const Flags& flags) {
+  std::string name = flag.name.substr(1);
+  std::ranges::replace(name, '-', '_');
+  return flags.find("--" + name) != nullptr || said_elsewhere(name) != std::end(kElsewhere);
+}
+
 Flag cut(const std::string& word, const Flags& flags) {
   const std::size_t equals = word.find('=');
   Flag flag;
@@ -66,39 +102,16 @@ Flag cut(const std::string& word, const Flags& flags) {
   if (equals != std::string::npos) flag.value = word.substr(equals + 1);
   if (word.starts_with("--")) {
     std::replace(flag.name.begin() + 2, flag.name.end(), '-', '_');
-  } else if (word.size() > 2 && word[2] != '=' && flags.find(word.substr(0, 2))) {
+  } else if (word.size() > 2 && word[2] != '=' && flags.find(word.substr(0, 2)) &&
+             !has_long_name(flag, flags)) {
     flag.name = flag.written = word.substr(0, 2);
     flag.value = word.substr(2);
   }
   return flag;
 }
 
-/// How other launchers (mpirun, DeepSpeed, Horovod, accelerate, torch.multiprocessing) say it.
-constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
-    {"n", "nproc_per_node"},
-    {"np", "nproc_per_node"},
-    {"nprocs", "nproc_per_node"},
-    {"nproc", "nproc_per_node"},
-    {"num_proc", "nproc_per_node"},
-    {"num_processes", "nproc_per_node"},
-    {"num_gpus", "nproc_per_node"},
-    {"num_workers", "trainer_num"},
-    {"num_servers", "server_num"},
-    {"num_nodes", "nnodes"},
-    {"num_machines", "nnodes"},
-    {"machine_rank", "rank"},
-    {"H", "hosts"},
-    {"host_file", "hostfile"},
-    {"machinefile", "hostfile"},
-    {"main_process_ip", "master_addr"},
-    {"gpu_ids", "gpus"},
-    {"main_process_port", "master_port"},
-    {"gpu", "gpus"},
-    {"worker", "trainer_num"},
-};
-
 std::optional<std::string> meant_by(const std::string& name, const Flags& flags) {
-  const auto row = std::ranges::find(kElsewhere, name, &std::pair<std::string_view, std::string_view>::first);
+  const auto* row = said_elsewhere(name);
   return row != std::end(kElsewhere) ? std::optional<std::string>(row->second) : nearest(name, flags.names());
 }
 

@@ -137,6 +137,8 @@ std::string read_file_safe_name(const Value& value) {
 }
 
 std::string read_host_address(const Value& value) {
+  if (value.text.find(',') != std::string::npos)
+    refuse(value, "the address of one host is needed", "--hosts takes a list of hosts");
   while_doing("reading " + value.name, [&] {
     const bool ipv6 = value.text.find(':') != std::string::npos;
     parse_endpoint(ipv6 ? "[" + value.text + "]:1" : value.text + ":1");

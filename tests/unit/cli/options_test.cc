@@ -63,7 +63,12 @@ TEST_CASE("flags of other launchers are met with ours") {
                                                        {"--nprocs=2", "--nproc_per_node"},
                                                        {"--num-processes=2", "--nproc_per_node"},
                                                        {"-H", "--hosts"},
-                                                       {"--machine_rank=1", "--rank"}};
+                                                       {"--machine_rank=1", "--rank"},
+                                                       {"-machinefile", "--hostfile"},
+                                                       {"-hostfile=f", "--hostfile"},
+                                                       {"-host", "--hosts"},
+                                                       {"-master-addr=h", "--master_addr"},
+                                                       {"-rank", "--rank"}};
   for (const auto& [word, flag] : meant) {
     try {
       parse_command_line({word, "x"});

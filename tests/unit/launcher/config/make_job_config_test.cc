@@ -116,6 +116,19 @@ TEST_CASE("POD_IP counts only when it looks like an address, as with Paddle") {
   CHECK(make_job_config(options({}), {{"POD_IP", "pod"}}).host == "127.0.0.1");
 }
 
+TEST_CASE("a list of hosts where one address belongs is met with --hosts") {
+  for (const char* flag : {"host", "master_addr"}) {
+    CHECK(refusal(options({{flag, "h1,h2"}})) ==
+          "--" + std::string(flag) + " is 'h1,h2': the address of one host is needed");
+  }
+  try {
+    make_job_config(options({{"host", "h1:2,h2:2"}}), {});
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.hint() == "--hosts takes a list of hosts");
+  }
+}
+
 TEST_CASE("errors are of the kind of where the value came from, and name it as the user wrote it") {
   Options wrong = options({{"trainer_num", "x"}});
   wrong.spelled["trainer_num"] = "--worker-num";
