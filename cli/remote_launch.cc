@@ -15,6 +15,7 @@
 #include "launcher/remote/controller.h"
 #include "launcher/remote/controller_coordinator.h"
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 #include "runtime/secure/secret.h"
 
@@ -97,7 +98,7 @@ remote::ControllerSettings settings_of(const launcher::JobConfig& config, const 
   fan_out.connect_timeout =
       std::clamp(std::chrono::duration_cast<std::chrono::seconds>(fan_out.hello_timeout), kShortestConnect,
                  kLongestConnect);
-  fan_out.seed = launcher::random_seed();
+  fan_out.seed = random_number<std::uint64_t>();
   settings.login_patience = config.rendezvous.join_timeout + fan_out.hello_timeout;
   settings.own = place.own;
   const Secret secret =

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/same_user.h"
 #include "runtime/secure/crypto.h"
 

@@ -12,6 +12,7 @@
 #include "launcher/cluster/coordinator_driver.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
+#include "runtime/base/random_bytes.h"
 
 namespace fleetrun::launcher {
 namespace {

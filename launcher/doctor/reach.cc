@@ -13,6 +13,7 @@
 
 #include "launcher/host/port_lease.h"
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/secure/crypto.h"
 
 namespace fleetrun::launcher::doctor {

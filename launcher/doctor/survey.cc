@@ -26,6 +26,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
 #include "runtime/base/own_file.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 #include "runtime/secure/crypto.h"
 

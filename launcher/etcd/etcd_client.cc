@@ -9,6 +9,7 @@
 
 #include "launcher/etcd/http_exchange.h"
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -140,7 +141,7 @@ class Client final : public EtcdClient {
   EtcdAddress address_;
   std::string shown_;
   EtcdTimes times_;
-  std::mt19937 random_{std::random_device{}()};
+  std::mt19937 random_{random_number<std::uint32_t>()};
   std::size_t member_ = 0;
   std::string token_;
   bool open_ = false;

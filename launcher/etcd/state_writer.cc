@@ -4,10 +4,10 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -169,9 +169,7 @@ std::unique_ptr<StateWriter> make_state_writer(asio::io_context& loop, EtcdClien
 }
 
 std::int64_t draw_lease_id() {
-  std::random_device device;
-  const std::uint64_t bits = static_cast<std::uint64_t>(device()) << 32 | device();
-  return static_cast<std::int64_t>(bits >> 1 | 1);  // positive
+  return static_cast<std::int64_t>(random_number<std::uint64_t>() >> 1 | 1);  // positive
 }
 
 }  // namespace fleetrun::launcher

@@ -1,7 +1,6 @@
 #include "launcher/host/own_process.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -53,13 +52,6 @@ void check_open_files(std::size_t processes) {
                   std::to_string(needed) + " open files, and " + std::to_string(files.rlim_cur) +
                   " are allowed",
               "raise the limit (ulimit -Hn), or start fewer processes");
-}
-
-std::uint64_t random_seed() {
-  std::uint64_t seed = 1;
-  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-    seed = static_cast<std::uint64_t>(::getpid());
-  return seed;
 }
 
 }  // namespace fleetrun::launcher

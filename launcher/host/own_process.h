@@ -20,6 +20,4 @@ std::uint64_t raise_open_files();
 /// Throws: Error(host) where the limit of open files is too low for so many processes.
 void check_open_files(std::size_t processes);
 
-std::uint64_t random_seed();
-
 }  // namespace fleetrun::launcher

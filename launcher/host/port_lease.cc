@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <memory>
 
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -75,13 +75,6 @@ UniqueFd claimed(std::uint16_t port) {
   return fd;
 }
 
-unsigned random_number() {
-  unsigned number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number)
-    number = static_cast<unsigned>(::getpid()) * 2654435761u;
-  return number;
-}
-
 std::string read_port_range() {
   char text[64] = {};
   const UniqueFd fd(::open("/proc/sys/net/ipv4/ip_local_port_range", O_RDONLY | O_CLOEXEC));
@@ -124,9 +117,9 @@ Endpoint PortLeases::lease_free(const std::string& host) {
   // one could take it from another between the release and the process's own bind.
   const int lowest = range_ ? range_->first : kLowestPort;
   const int ports = (range_ ? range_->second : kHighestPort) - lowest + 1;
-  int start = static_cast<int>(random_number() % static_cast<unsigned>(ports));
+  int start = static_cast<int>(random_number<unsigned>() % static_cast<unsigned>(ports));
   for (int draw = 0; draw < 100 && is_outgoing(lowest + start); ++draw)
-    start = static_cast<int>(random_number() % static_cast<unsigned>(ports));
+    start = static_cast<int>(random_number<unsigned>() % static_cast<unsigned>(ports));
   for (const bool outgoing_too : {false, true}) {
     for (int i = 0; i < ports; ++i) {
       const int port = lowest + (start + i) % ports;

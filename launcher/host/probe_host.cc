@@ -5,7 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "launcher/host/read_topology.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -25,10 +25,8 @@ namespace fleetrun::launcher {
 namespace {
 
 std::string random_pod_name() {
-  unsigned char bytes[6] = {};
-  check_errno(::getrandom(bytes, sizeof bytes, 0) == sizeof bytes ? 0 : -1, "getrandom", "naming the pod");
-  std::string name;
-  for (const unsigned char byte : bytes) name.push_back(static_cast<char>('a' + byte % 26));
+  std::string name = random_bytes(6);
+  for (char& letter : name) letter = static_cast<char>('a' + static_cast<unsigned char>(letter) % 26);
   return name;
 }
 

@@ -3,7 +3,6 @@
 #include "launcher/run/injector.h"
 
 #include <signal.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,9 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <cerrno>
 #include <list>
-#include <random>
 #include <utility>
 
 #include "runtime/base/unique_fd.h"
@@ -178,14 +175,6 @@ std::unique_ptr<Injector> make_injector(asio::io_context& loop, std::vector<Inje
                                         std::function<void(const JobEvent&)> emit) {
   return std::make_unique<TimedInjector>(loop, std::move(injections), std::move(processes), seed,
                                          std::move(emit));
-}
-
-std::uint64_t draw_seed() {
-  std::uint32_t seed = 0;  // short enough to be typed again
-  while (::getrandom(&seed, sizeof seed, 0) != sizeof seed) {
-    if (errno != EINTR) return std::random_device{}();
-  }
-  return seed;
 }
 
 }  // namespace fleetrun::launcher

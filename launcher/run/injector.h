@@ -36,7 +36,4 @@ std::unique_ptr<Injector> make_injector(boost::asio::io_context& loop, std::vect
                                         std::vector<InjectionTarget> processes, std::uint64_t seed,
                                         std::function<void(const JobEvent&)> emit);
 
-/// A seed for a job whose user gave none.
-std::uint64_t draw_seed();
-
 }  // namespace fleetrun::launcher

@@ -10,6 +10,7 @@
 #include "launcher/run/hang_watch.h"
 #include "launcher/run/injector.h"
 #include "runtime/base/own_file.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -58,7 +59,8 @@ class JobHealth final : public JobPart {
     const auto tell = [this](const JobEvent& event) { control_.tell(event); };
     if (!config.inject.empty()) {
       auto targets = injection_targets(control.plan());
-      const std::uint64_t seed = config.inject_seed.value_or(draw_seed());
+      // 32 bits of it are short enough to be typed again.
+      const std::uint64_t seed = config.inject_seed.value_or(random_number<std::uint32_t>());
       injector_ = make_injector(control.loop(), config.inject, std::move(targets), seed, tell);
     }
     HangWatchCalls calls;

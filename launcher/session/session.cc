@@ -21,6 +21,7 @@
 #include "launcher/plan/plan_json.h"
 #include "launcher/run/job_health.h"
 #include "launcher/run/standard_input.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -160,7 +161,7 @@ void Session::configure() {
   if (!python_.path.empty()) init.setup.remove_directories = {python_.path};
   init.setup.containment = containment_level(config_.containment);
   if (config_.require_containment) init.setup.required = containment_level(*config_.require_containment);
-  settings_.seed = random_seed();
+  settings_.seed = random_number<std::uint64_t>();
   settings_.replan = [this](int) { return next_plan(); };
   if (link_) configure_world();
   settings_.signals = signal_map_of(config_.signal_map);

@@ -2,11 +2,11 @@
 #include "ps/client/channel_client.h"
 
 #include <algorithm>
-#include <random>
 
 #include "ps/base/background_queue.h"
 #include "ps/client/channel_client_state.h"
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 
 namespace fleetrun::ps {
 
@@ -115,8 +115,7 @@ void ChannelClient::goodbye() {
 }
 
 std::uint64_t make_incarnation() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
+  return random_number<std::uint64_t>();
 }
 
 Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,

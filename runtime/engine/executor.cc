@@ -9,11 +9,11 @@
 #include <cmath>
 #include <cstring>
 #include <new>
-#include <random>
 #include <stdexcept>
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/random.h"
 
@@ -43,9 +43,7 @@ struct Executor::State {
 namespace {
 
 std::uint64_t run_seed(std::uint64_t program_seed) {
-  if (program_seed != 0) return program_seed;
-  std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32) | device();
+  return program_seed != 0 ? program_seed : random_number<std::uint64_t>();
 }
 
 /// Those of the program before passes, for errors; tensors have been resolved by then.

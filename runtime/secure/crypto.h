@@ -1,4 +1,4 @@
-// What fleetrun needs of cryptography: random bytes, HMAC-SHA256,
+// What fleetrun needs of cryptography: HMAC-SHA256,
 // and a comparison that takes the same time whatever differs.
 //
 // The kernel gives the random bytes; the rest is OpenSSL's libcrypto, which is loaded when it is first
@@ -18,10 +18,6 @@ namespace fleetrun {
 
 constexpr std::size_t kDigestBytes = 32;
 using Digest = std::array<unsigned char, kDigestBytes>;
-
-/// From the kernel's generator. Throws: Error(host).
-void fill_with_random_bytes(std::span<unsigned char> bytes);
-std::string random_bytes(std::size_t count);
 
 /// 32 bytes. Throws: Error(host) where libcrypto is missing.
 std::string hmac_sha256(std::string_view key, std::string_view data);

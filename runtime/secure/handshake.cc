@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun {

@@ -16,6 +16,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
 #include "runtime/base/own_file.h"
+#include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/secure/job_secret_file.h"

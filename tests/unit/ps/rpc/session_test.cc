@@ -1,4 +1,5 @@
 #include "ps/rpc/session.h"
+#include "runtime/base/random_bytes.h"
 
 #include <random>
 #include <set>
