@@ -1,5 +1,5 @@
 """`pip install .` takes the tags that pyproject.toml names,
-and a wheel has places for commands and packages only."""
+and a wheel made so has places for commands, packages and their data only."""
 import json
 import os
 import tomllib
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WHEEL_PLACES = ("{bindir}", "{py_platlib}", "{py_purelib}")
+WHEEL_PLACES = ("{bindir}", "{datadir}", "{py_platlib}", "{py_purelib}")
 
 
 def installed():

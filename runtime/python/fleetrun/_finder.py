@@ -64,7 +64,7 @@ def _built_for_another(name: str) -> ImportError:
     what = f"{folder} holds {', '.join(built)}" if built else f"{folder} holds no {name}*.so"
     return ImportError(
         f"fleetrun was built for another Python than this one, {here}: {what}; run the script with the "
-        "Python that it was built for, or build it for this one (meson setup -Dpython_command=PYTHON)"
+        "Python that it was built for, or build it for this one (scripts/package wheel --python=PYTHON)"
     )
 
 

@@ -19,8 +19,11 @@ DATA_HOME = os.path.join(os.path.expanduser("~"), ".cache", "paddle", "dataset")
 
 def md5file(fname: str) -> str:
     """The MD5 of a file, in hexadecimal digits."""
+    digest = hashlib.md5(usedforsecurity=False)
     with open(fname, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def download(url: str, module_name: str, md5sum: str | None, save_name: str | None = None) -> str:

@@ -4,6 +4,7 @@ import collections
 import threading
 from typing import Any
 
+from fleetrun._notes import add_note
 from fleetrun.io._worker import STOPPED
 from fleetrun.io._workers import End
 
@@ -131,7 +132,7 @@ def _made_here(fetcher, tasks, stop):
                 raise  # a mistake of the data set, which a generator turns into a RuntimeError
             return
         except Exception as error:
-            error.add_note(f"while reading {fetcher.position}")
+            add_note(error, f"while reading {fetcher.position}")
             raise
         if batch is STOPPED:
             return

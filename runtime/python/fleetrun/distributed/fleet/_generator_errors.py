@@ -1,10 +1,12 @@
 """Exceptions of data generators, in one process or in several: Paddle's, with a note where their text leaves
 something open."""
 
+from fleetrun._notes import add_note
+
 
 def noted(error, note):
     """`error` with the note below its text."""
-    error.add_note(note)
+    add_note(error, note)
     return error
 
 
