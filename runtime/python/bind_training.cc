@@ -88,10 +88,11 @@ void bind_plan(py::module_& module) {
       .value("adamax", OptimizerConfig::Kind::adamax)
       .value("adadelta", OptimizerConfig::Kind::adadelta)
       .value("lamb", OptimizerConfig::Kind::lamb);
+  // "value" alone would replace a property that pybind11 gives every enumeration, which it does not survive.
   py::enum_<OptimizerConfig::Clip>(config, "Clip")
-      .value("value", OptimizerConfig::Clip::value)
-      .value("norm", OptimizerConfig::Clip::norm)
-      .value("global_norm", OptimizerConfig::Clip::global_norm);
+      .value("by_value", OptimizerConfig::Clip::value)
+      .value("by_norm", OptimizerConfig::Clip::norm)
+      .value("by_global_norm", OptimizerConfig::Clip::global_norm);
   config.def(py::init<>())
       .def_readwrite("kind", &OptimizerConfig::kind)
       .def_readwrite("learning_rate", &OptimizerConfig::learning_rate)

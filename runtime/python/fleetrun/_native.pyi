@@ -454,9 +454,9 @@ class QueueDataset(BatchSource):
 class OptimizerConfig():
     """OptimizerConfig"""
     class Clip():
-        value: typing.ClassVar[OptimizerConfig.Clip]
-        norm: typing.ClassVar[OptimizerConfig.Clip]
-        global_norm: typing.ClassVar[OptimizerConfig.Clip]
+        by_value: typing.ClassVar[OptimizerConfig.Clip]
+        by_norm: typing.ClassVar[OptimizerConfig.Clip]
+        by_global_norm: typing.ClassVar[OptimizerConfig.Clip]
     class Kind():
         sgd: typing.ClassVar[OptimizerConfig.Kind]
         adagrad: typing.ClassVar[OptimizerConfig.Kind]

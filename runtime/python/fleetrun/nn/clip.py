@@ -47,7 +47,7 @@ class ClipGradByValue(_OnGradients):
     def put_into(self, config: _native.OptimizerConfig) -> None:
         """Sets the clipping of an engine's OptimizerConfig."""
         config.clip_kind, config.clip_least, config.clip = (
-            _native.OptimizerConfig.Clip.value,
+            _native.OptimizerConfig.Clip.by_value,
             self.min,
             self.max,
         )
@@ -61,7 +61,7 @@ class ClipGradByNorm(_OnGradients):
 
     def put_into(self, config: _native.OptimizerConfig) -> None:
         """Sets the clipping of an engine's OptimizerConfig."""
-        config.clip_kind, config.clip = _native.OptimizerConfig.Clip.norm, self.clip_norm
+        config.clip_kind, config.clip = _native.OptimizerConfig.Clip.by_norm, self.clip_norm
 
 
 class ClipGradByGlobalNorm(_OnGradients):
@@ -78,7 +78,7 @@ class ClipGradByGlobalNorm(_OnGradients):
 
     def put_into(self, config: _native.OptimizerConfig) -> None:
         """Sets the clipping of an engine's OptimizerConfig."""
-        config.clip_kind, config.clip = _native.OptimizerConfig.Clip.global_norm, self.clip_norm
+        config.clip_kind, config.clip = _native.OptimizerConfig.Clip.by_global_norm, self.clip_norm
 
 
 KINDS = (ClipGradByValue, ClipGradByNorm, ClipGradByGlobalNorm)
