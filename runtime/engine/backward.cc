@@ -9,6 +9,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/engine/gradients.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/program.h"
 
@@ -35,9 +36,11 @@ struct RowLookups {
 
 class Backward final : public GradientBuilder {
  public:
-  Backward(Program& program, const std::string& loss) : program_(program), loss_(loss) {}
+  explicit Backward(Program& program) : program_(program) {}
 
-  std::vector<ParameterGradient> run();
+  std::vector<ParameterGradient> run(const std::string& loss);
+  std::map<std::string, std::string> run(const std::map<std::string, std::string>& given,
+                                         const std::set<std::string>& wanted);
 
   const Operator& op() const noexcept override { return op_; }
   const Program& program() const noexcept override { return program_; }
@@ -84,7 +87,6 @@ class Backward final : public GradientBuilder {
   void declare_gradient(const std::string& gradient, const Variable& of);
 
   Program& program_;
-  const std::string& loss_;
   Operator op_;
   /// Variables that need a gradient: a trainable parameter is among their ancestors.
   std::set<std::string> wanted_;
@@ -160,7 +162,8 @@ void Backward::differentiate(const Operator& op) {
   }
   if (reached_.empty()) return;
   const OperatorDefinition* definition = find_operator(op_.type);
-  definition->gradient(*this);
+  // One without may have made a value whose name an operator behind it writes to again.
+  if (definition->gradient != nullptr) definition->gradient(*this);
 }
 
 void Backward::append_row_gradient(const std::string& parameter, const RowLookups& lookups) {
@@ -181,20 +184,40 @@ void Backward::append_row_gradient(const std::string& parameter, const RowLookup
   append(std::move(op));
 }
 
-std::vector<ParameterGradient> Backward::run() {
-  const Variable& loss = program_.variable(loss_);
+std::map<std::string, std::string> Backward::run(const std::map<std::string, std::string>& given,
+                                                 const std::set<std::string>& wanted) {
+  const std::size_t operators = program_.operators().size();
+  wanted_ = wanted;
+  mark_wanted(operators);
+  for (std::size_t i = 0; i < operators; ++i) {
+    const Operator& op = program_.operators()[i];
+    if (is_row_lookup(op)) dense_.insert(parameter_of(op));
+  }
+  for (const auto& [name, gradient] : given) gradients_[name].push_back(gradient);
+  for (std::size_t i = operators; i-- > 0;) differentiate(Operator(program_.operators()[i]));
+  std::map<std::string, std::string> result;
+  for (const std::string& name : wanted) {
+    if (!gradients_.contains(name)) continue;
+    add_up(name);
+    result[name] = gradients_[name].front();
+  }
+  return result;
+}
+
+std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss) {
+  const Variable& loss = program_.variable(name_of_loss);
   if (count(loss.shape) != 1) {
-    throw Error(ErrorKind::config, "the loss '" + loss_ + "' has the shape " + to_string(loss.shape),
+    throw Error(ErrorKind::config, "the loss '" + name_of_loss + "' has the shape " + to_string(loss.shape),
                 "take its mean or its sum: a loss is one value");
   }
   const std::size_t operators = program_.operators().size();
   mark_wanted(operators);
-  if (!wanted_.contains(loss_)) {
+  if (!wanted_.contains(name_of_loss)) {
     throw Error(
         ErrorKind::config,
-        "the loss '" + loss_ + "' depends on no trainable parameter through differentiable operators");
+        "the loss '" + name_of_loss + "' depends on no trainable parameter through differentiable operators");
   }
-  const std::string seed = new_gradient(loss_);
+  const std::string seed = new_gradient(name_of_loss);
   append(
       {.type = "fill_constant",
        .inputs = {},
@@ -223,7 +246,13 @@ std::vector<ParameterGradient> Backward::run() {
 }  // namespace
 
 std::vector<ParameterGradient> append_backward(Program& program, const std::string& loss) {
-  return Backward(program, loss).run();
+  return Backward(program).run(loss);
+}
+
+std::map<std::string, std::string> append_gradients(Program& program,
+                                                    const std::map<std::string, std::string>& given,
+                                                    const std::set<std::string>& wanted) {
+  return Backward(program).run(given, wanted);
 }
 
 }  // namespace fleetrun::engine

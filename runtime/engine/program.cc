@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/program_text.h"
 
 namespace fleetrun::engine {
 
@@ -161,7 +162,10 @@ Program clone_for_test(const Program& program) {
     return role != op.attributes.end();
   });
   for (Operator& op : operators) {
-    if (op.type == "dropout" || op.type == "batch_norm") op.attributes["is_test"] = true;
+    if (op.type == "dropout" || op.type == "batch_norm" || op.type == "loop") op.attributes["is_test"] = true;
+    if (op.type != "loop") continue;
+    const Program body = program_of_words(attribute<std::vector<std::string>>(op, "body"));
+    op.attributes["body"] = to_words(clone_for_test(body));
   }
   return clone;
 }

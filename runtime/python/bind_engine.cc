@@ -15,6 +15,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/program.h"
+#include "runtime/engine/program_text.h"
 #include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/epoch_options.h"
@@ -112,6 +113,7 @@ void bind_program(py::module_& module) {
           "operator_count", [](const Program& self) { return self.operators().size(); },
           "How many operators.")
       .def("has_operator", has_operator, "type"_a, "Whether there is an operator of this type.")
+      .def("to_words", &engine::to_words, "The program as the body of a loop.")
       .def(
           "to_dot", [](const Program& self) { return to_dot(self); }, "The program for graphviz.")
       .def("__str__", [](const Program& self) { return to_string(self); });

@@ -57,6 +57,8 @@ std::span<const OperatorGroup> operator_groups() {
       {"Normalization by all data", "float32.", data_norm_operators()},
       {"Recurrent layers", "float32.", recurrent_operators()},
       {"Recurrent layers over sequences", "float32.", sequence_recurrent_operators()},
+      {"Trees of items", "Nodes are whole numbers; 0 is none.", tree_operators()},
+      {"Loops", "", loop_operators()},
       {"Output", "", print_operators()},
       {"Made by passes alone", "A pass puts them in place of others; see fleetrun-design(7).",
        fused_operators()},

@@ -37,6 +37,8 @@ std::span<const OperatorDefinition> normalization_operators();
 std::span<const OperatorDefinition> batch_norm_operators();
 std::span<const OperatorDefinition> recurrent_operators();
 std::span<const OperatorDefinition> sequence_recurrent_operators();
+std::span<const OperatorDefinition> tree_operators();
+std::span<const OperatorDefinition> loop_operators();
 std::span<const OperatorDefinition> print_operators();
 /// What passes make of others.
 std::span<const OperatorDefinition> fused_operators();

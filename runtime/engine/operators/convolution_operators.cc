@@ -224,6 +224,105 @@ void convolution_gradient(GradientBuilder& builder) {
        .attributes = op.attributes});
 }
 
+// Transposed: what the gradient of a convolution by its input is; X are the outputs of that convolution.
+
+Shape transposed_shape(const Operator& op, const Shape& x, const Shape& filter) {
+  const Window window = filter_window(op, filter);
+  const auto more = attribute(op, "output_padding", std::vector<std::int64_t>(x.size() - 2, 0));
+  Shape shape = {x[0], filter[1] * attribute(op, "groups", std::int64_t{1})};
+  for (std::size_t i = 2; i < x.size(); ++i) {
+    const WindowAxis& axis = i + 1 == x.size() ? window.wide : window.high;
+    const std::int64_t covered = axis.dilation * (axis.kernel - 1) + 1 - axis.before - axis.after;
+    shape.push_back(x[i] < 0 ? -1 : (x[i] - 1) * axis.stride + covered + more.at(i - 2));
+  }
+  return shape;
+}
+
+void infer_transposed(Inference& inference) {
+  inference.expect_inputs(2, 2);
+  inference.expect_outputs(1, 1);
+  for (std::size_t i = 0; i < 2; ++i) inference.expect_type(i, DataType::float32);
+  const Operator& op = inference.op();
+  const Shape x = inference.input(0).shape, filter = inference.input(1).shape;
+  const auto groups = attribute(op, "groups", std::int64_t{1});
+  if (count(filter) < 1) inference.fail("the sizes of the filter must be known, and 1 or more");
+  if ((x.size() != 3 && x.size() != 4) || filter.size() != x.size()) {
+    inference.fail(
+        "the input needs the shape [n, channels, wide] or [n, channels, high, wide], and the filter as many");
+  }
+  if (groups < 1 || filter[0] % groups != 0 || x[1] != filter[0])
+    inference.fail("the input's channels are not those of the filter's first axis, or no " +
+                   std::to_string(groups) + " groups");
+  const Window window = filter_window(op, filter);
+  const auto more = attribute(op, "output_padding", std::vector<std::int64_t>(x.size() - 2, 0));
+  for (std::size_t i = 0; i + 2 < x.size(); ++i) {
+    const WindowAxis& axis = i + 3 == x.size() ? window.wide : window.high;
+    if (more.size() != x.size() - 2 || more[i] < 0 || more[i] >= axis.stride)
+      inference.fail("each output_padding must be from 0 up to the stride");
+  }
+  const Shape shape = transposed_shape(op, x, filter);
+  if (std::any_of(shape.begin() + 2, shape.end(), [](std::int64_t size) { return size < -1 || size == 0; }))
+    inference.fail("the padding leaves no output");
+  inference.set_output(0, DataType::float32, shape);
+}
+
+Kernel prepare_transposed(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), filter = p.input(1), out = p.output(0), columns = std::vector<float>(),
+          plan = PlanByShape<Windows, 2>()]() mutable {
+    float* to = zeros(out, transposed_shape(*op, x->shape(), filter->shape()));
+    const Windows& windows = plan.of(*op, *out, *filter);
+    const std::size_t filters = windows.filters(), patch = windows.patch();
+    columns.resize(patch * windows.positions());
+    for (std::size_t e = 0; e < windows.examples(); ++e) {
+      for (std::size_t g = 0; g < windows.groups(); ++g) {
+        multiply({.transpose_a = true, .rows = patch, .columns = windows.positions(), .inner = filters},
+                 filter->values<float>().data() + g * filters * patch,
+                 x->values<float>().data() + windows.out_at(e, g), columns.data());
+        windows.add_back(columns.data(), to + windows.x_at(e, g));
+      }
+    }
+  };
+}
+
+/// (X, Filter, dOut) -> dX, dFilter
+Kernel prepare_transposed_gradient(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), filter = p.input(1), g = p.input(2), dx = p.output(0), df = p.output(1),
+          columns = std::vector<float>(), plan = PlanByShape<Windows, 2>()]() mutable {
+    const Windows& windows = plan.of(*op, *g, *filter);
+    const std::size_t filters = windows.filters(), positions = windows.positions(), patch = windows.patch();
+    columns.resize(patch * positions);
+    float* to_x = zeros(dx, x->shape());
+    float* to_filter = zeros(df, filter->shape());
+    for (std::size_t e = 0; e < windows.examples(); ++e) {
+      for (std::size_t k = 0; k < windows.groups(); ++k) {
+        windows.lay_out(g->values<float>().data() + windows.x_at(e, k), columns.data());
+        if (to_x != nullptr) {
+          multiply({.rows = filters, .columns = positions, .inner = patch},
+                   filter->values<float>().data() + k * filters * patch, columns.data(),
+                   to_x + windows.out_at(e, k));
+        }
+        if (to_filter != nullptr) {
+          multiply({.transpose_b = true,
+                    .rows = filters,
+                    .columns = patch,
+                    .inner = positions,
+                    .accumulate = true},
+                   x->values<float>().data() + windows.out_at(e, k), columns.data(),
+                   to_filter + k * filters * patch);
+        }
+      }
+    }
+  };
+}
+
+void transposed_gradient(GradientBuilder& builder) {
+  const Operator& op = builder.op();
+  builder.append({.type = "conv2d_transpose_grad",
+                  .inputs = {op.inputs[0], op.inputs[1], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(0), builder.input_gradient(1)},
+                  .attributes = op.attributes});
+}
+
 }  // namespace
 
 std::span<const OperatorDefinition> convolution_operators() {
@@ -237,6 +336,16 @@ std::span<const OperatorDefinition> convolution_operators() {
         "convolution",
         "strides, dilations = 1 for each axis; paddings = 0 before and after each axis; groups = 1"}},
       {"conv2d_grad", infer_gradient, prepare_convolution_gradient, nullptr},
+      {"conv2d_transpose",
+       infer_transposed,
+       prepare_transposed,
+       transposed_gradient,
+       {"(X [n, i, h, w] or [n, i, w], Filter [i, c / groups, kh, kw] or [i, c / groups, kw]) -> Out [n, c, "
+        "h', w'] or [n, c, w']",
+        "the transposed convolution: the gradient of conv2d by its input",
+        "strides, dilations = 1 for each axis; paddings = 0 before and after each axis; groups = 1; "
+        "output_padding = 0 for each axis"}},
+      {"conv2d_transpose_grad", infer_gradient, prepare_transposed_gradient, nullptr},
   };
   return all;
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/optimizer.h"
+#include "runtime/engine/program_text.h"
 #include "tests/support/engine_program.h"
 
 using namespace fleetrun;
@@ -135,4 +136,34 @@ TEST_CASE("a program can be read by people") {
         "var x : float32 [-1, 2] data\n"
         "var y : float32 [-1, 2]\n"
         "y = scale(x) {bias_after_scale=true, scale=2}\n");
+}
+
+TEST_CASE("a program is read from its words as it was") {
+  Program program;
+  Scope scope;
+  program.random_seed = 7;
+  add_parameter(program, scope, "w", floats({2}, {3, 4}));
+  add(program, "scale", {"w"}, "y", {{"scale", 0.1}, {"bias_after_scale", true}, {"text", std::string()}});
+  add(program, "reshape", {"y"}, "z", {{"shape", std::vector<std::int64_t>{-1, 2}}});
+  program.operators().back().attributes["names"] = std::vector<std::string>{"", "a b", "7"};
+  program.operators().back().attributes["numbers"] = std::vector<double>{1e300, -0.5};
+  std::vector<std::string> words = to_words(program);
+  CHECK(program_of_words(words) == program);
+  words.pop_back();
+  CHECK_THROWS_WITH_AS(program_of_words(words), "the words of a loop's body end too early", Error);
+}
+
+TEST_CASE("a value that is written again has the gradient of what wrote it last") {
+  Program program;
+  Scope scope;
+  add_parameter(program, scope, "w", floats({1}, {3}));
+  add(program, "fill_constant", {}, "x", {{"shape", std::vector<std::int64_t>{1}}, {"value", 2.0}});
+  program.variable("x").stop_gradient = false;
+  add(program, "elementwise_add", {"x", "w"}, "y");
+  add(program, "assign", {"y"}, "x");
+  add(program, "sum", {"x"}, "loss");
+  append_backward(program, "loss");
+  Executor executor(program, scope);
+  executor.run({});
+  CHECK(executor.tensor("w@GRAD").values<float>()[0] == 1.0f);
 }

@@ -259,6 +259,15 @@ std::vector<Row> window_rows() {
         {"dilations", Numbers{2, 1}},
         {"groups", std::int64_t{2}}}},
       {"conv2d", {sequence, {.shape = {2, 3, 3}}}, {{"strides", Numbers{2}}, {"paddings", Numbers{2, 1}}}},
+      {"conv2d_transpose", {image, {.shape = {4, 3, 3, 2}}}},
+      {"conv2d_transpose",
+       {image, {.shape = {4, 3, 2, 3}}},
+       {{"strides", Numbers{2, 3}},
+        {"paddings", Numbers{1, 0, 2, 1}},
+        {"dilations", Numbers{2, 1}},
+        {"output_padding", Numbers{1, 2}},
+        {"groups", std::int64_t{2}}}},
+      {"conv2d_transpose", {sequence, {.shape = {3, 2, 3}}}, {{"strides", Numbers{2}}}},
       {"conv2d", {{.shape = {0, 3, 7}, .differentiated = false}, {.shape = {2, 3, 3}}, {.shape = {2}}}},
       {"max_pool2d", {image}, {{"ksize", Numbers{2, 3}}, {"strides", Numbers{2, 1}}}, 2, 1},
       {"max_pool2d",
@@ -556,8 +565,9 @@ TEST_CASE(
 }
 
 TEST_CASE("the table above has every operator that has a gradient") {
-  // Rows, and a gradient that is not one: lookup_operators_test.cc, statistics_operators_test.cc.
-  std::set<std::string> covered = {"sparse_embedding", "cvm"};
+  // Rows, and a gradient that is not one: lookup_operators_test.cc, statistics_operators_test.cc. Of a body:
+  // tests/e2e/python/test_loops.py.
+  std::set<std::string> covered = {"sparse_embedding", "cvm", "loop"};
   for (const Row& row : all_rows()) covered.insert(row.type);
   for (const std::string_view type : operator_types()) {
     if (find_operator(type)->gradient == nullptr) continue;
