@@ -113,6 +113,8 @@ class Program:
         # What this one was cloned from, and how many operators a clone for test had then.
         self.origin: Any = None
         self._cloned_at = 0
+        # Of the body of a loop: the program around it (static/loops.py).
+        self.outer: Any = None
         # What other modules keep with this program: a SideTable's value each.
         self.sides: dict[Any, Any] = {}
 
@@ -367,6 +369,17 @@ def redirected(branch: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def redirected_as(branch: Any) -> Iterator[None]:
+    """Within `with`, operators are redirected as they were under `branch`, which is None or one of
+    redirected()."""
+    before, _Defaults.branch = _Defaults.branch, branch
+    try:
+        yield
+    finally:
+        _Defaults.branch = before
+
+
+@contextlib.contextmanager
 def appending_updates() -> Iterator[None]:
     """Within `with`, operators follow the updates of a step, and a clone for test has none of them."""
     before, _Defaults.role = _Defaults.role, "update"
@@ -490,6 +503,8 @@ def make_parameter(
         prefix = layer if named else unique_name(layer)
         name = unique_name(prefix + (".b" if is_bias else ".w"))
     main, startup = default_main_program(), default_startup_program()
+    while main.outer is not None:
+        main = main.outer
     shape = [int(size) for size in shape]
     if min(shape, default=0) < 0:
         raise Error(

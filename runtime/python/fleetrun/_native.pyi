@@ -70,6 +70,8 @@ class Program():
         """Says whether optimizers update a parameter. Throws: Error(config) for an unknown one."""
     def to_dot(self) -> str:
         """The program for graphviz."""
+    def to_words(self) -> list[str]:
+        """The program as the body of a loop."""
     def variable(self, name: str) -> Variable:
         """The variable of this name. Throws: Error(config) naming the nearest one."""
     def variable_names(self) -> list[str]:

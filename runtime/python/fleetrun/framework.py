@@ -13,6 +13,7 @@ from fleetrun._graph import (
     name_scope,
     program_guard,
     redirected,
+    redirected_as,
     seed,
     standing_for,
     switch_main_program,
@@ -29,6 +30,7 @@ from fleetrun._variable import Parameter, Variable
 __all__ = [
     "append", "create_parameter", "default_main_program", "default_startup_program", "global_scope",
     "make_parameter", "name_scope", "ParamAttr", "Parameter", "Program", "program_guard", "redirected",
+    "redirected_as",
     "Scope", "scope_guard", "ScopeVariable", "seed", "standing_for", "switch_main_program",
     "switch_startup_program", "switch_unique_name", "temporaries", "unique_name", "unique_name_guard",
     "UniqueNameGenerator", "Variable", "WeightNormParamAttr",

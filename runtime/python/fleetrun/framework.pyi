@@ -10,6 +10,7 @@ from fleetrun._graph import make_parameter as make_parameter
 from fleetrun._graph import name_scope as name_scope
 from fleetrun._graph import program_guard as program_guard
 from fleetrun._graph import redirected as redirected
+from fleetrun._graph import redirected_as as redirected_as
 from fleetrun._graph import seed as seed
 from fleetrun._graph import standing_for as standing_for
 from fleetrun._graph import switch_main_program as switch_main_program
@@ -55,4 +56,4 @@ from fleetrun.static.io_utils import is_belong_to_optimizer as is_belong_to_opti
 from fleetrun._dtypes import of as convert_np_dtype_to_dtype_
 from fleetrun.fluid.backward import grad_var_name as grad_var_name
 from fleetrun.static.executor import Executor as Executor
-__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'redirected', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'standing_for', 'switch_main_program', 'switch_startup_program', 'switch_unique_name', 'temporaries', 'unique_name', 'unique_name_guard', 'UniqueNameGenerator', 'Variable', 'WeightNormParamAttr', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'set_flags', 'get_flags', 'in_dygraph_mode', '_non_static_mode', 'in_pir_mode', 'in_dynamic_or_pir_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace', 'cpu_places', 'cuda_places', 'xpu_places', 'is_compiled_with_cuda', 'is_compiled_with_xpu', 'is_compiled_with_rocm', 'require_version', 'device_guard', 'is_parameter', 'is_belong_to_optimizer', 'convert_np_dtype_to_dtype_', 'grad_var_name', 'Executor']
+__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'redirected', 'redirected_as', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'standing_for', 'switch_main_program', 'switch_startup_program', 'switch_unique_name', 'temporaries', 'unique_name', 'unique_name_guard', 'UniqueNameGenerator', 'Variable', 'WeightNormParamAttr', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'set_flags', 'get_flags', 'in_dygraph_mode', '_non_static_mode', 'in_pir_mode', 'in_dynamic_or_pir_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace', 'cpu_places', 'cuda_places', 'xpu_places', 'is_compiled_with_cuda', 'is_compiled_with_xpu', 'is_compiled_with_rocm', 'require_version', 'device_guard', 'is_parameter', 'is_belong_to_optimizer', 'convert_np_dtype_to_dtype_', 'grad_var_name', 'Executor']

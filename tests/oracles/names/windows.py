@@ -91,3 +91,40 @@ def adaptive_pools(paddle, net):
             "square": paddle.nn.AdaptiveMaxPool2D(2)(image),
             "line_means": paddle.nn.AdaptiveAvgPool1D(3)(line),
             "line_largest": paddle.nn.AdaptiveMaxPool1D(3)(line)}
+
+
+VOLUME = numpy.sin(numpy.arange(2 * 4 * 3 * 5 * 4) * 1.1).reshape(2, 4, 3, 5, 4)
+
+
+@within(absolute=1e-4)
+def transposed_images(paddle, net):
+    x, functional = net.parameter("x", IMAGE), paddle.nn.functional
+    layer = paddle.nn.Conv2DTranspose
+    weight = net.parameter("w", numpy.cos(numpy.arange(48)).reshape(4, 3, 2, 2))
+    return {"plain": layer(4, 3, 3)(x),
+            "strides": layer(4, 6, [3, 2], stride=[2, 3], padding=[1, 0], output_padding=[1, 2], groups=2)(x),
+            "apart": layer(4, 2, 3, stride=2, padding=[1, 0, 0, 2], dilation=2, bias_attr=False)(x),
+            "sized": layer(4, 2, 3, stride=2, padding=1)(x, output_size=[12, 9]),
+            "same": functional.conv2d_transpose(x, weight, stride=2, padding="SAME"),
+            "valid": functional.conv2d_transpose(x, weight, padding="VALID"),
+            "static": paddle.static.nn.conv2d_transpose(x, 4, filter_size=3, stride=2, padding=1, act="tanh"),
+            "found": paddle.static.nn.conv2d_transpose(x, 4, output_size=[13, 12], stride=2)}
+
+
+@within(absolute=1e-4)
+def transposed_elsewhere(paddle, net):
+    last = net.parameter("x", IMAGE.transpose(0, 2, 3, 1))
+    layer = paddle.nn.Conv2DTranspose(4, 3, 3, stride=2, data_format="NHWC")
+    line = paddle.nn.Conv1DTranspose(4, 3, 3, stride=2, padding=1, output_padding=1)
+    return {"last": layer(last), "line": line(net.parameter("y", SEQUENCE))}
+
+
+@within(absolute=1e-4)
+def volumes(paddle, net):
+    x, layer = net.parameter("x", VOLUME), paddle.nn.Conv3D
+    return {"plain": layer(4, 3, 3)(x),
+            "strides": layer(4, 6, [2, 3, 1], stride=[1, 2, 3], padding=[1, 0, 2], groups=2)(x),
+            "apart": layer(4, 2, [2, 2, 2], stride=[2, 1, 1], padding=[0, 2, 1, 0, 0, 1], dilation=[2, 1, 2],
+                           bias_attr=False)(x),
+            "same": layer(4, 2, 3, stride=2, padding="SAME")(x),
+            "static": paddle.static.nn.conv3d(x, 2, 3, padding=1, act="relu")}

@@ -60,6 +60,10 @@ __getattr__, __dir__ = _lazy.attach(
             "sequence_softmax sequence_unpad",
         ),
         **_lazy.names("static.control_flow", "case cond Switch switch_case while_loop"),
+        "While": "static.loops:While",
+        "DynamicRNN": "fluid._dynamic_rnn:DynamicRNN",
+        **_lazy.names("static.sampled", "hsigmoid nce sampled_softmax_with_cross_entropy"),
+        **_lazy.names("static.convolutions", "conv2d_transpose conv3d"),
         **_lazy.names(
             "fluid._steps",
             "array_length array_read array_write create_array StaticRNN tensor_array_to_tensor",

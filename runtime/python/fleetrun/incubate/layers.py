@@ -74,5 +74,6 @@ __getattr__, __dir__ = _lazy.attach(
         "ctr_metric_bundle": "static.metrics:ctr_metric_bundle",
         "index_sample": "tensor:index_sample",
         "sparse_embedding": "static.nn:sparse_embedding",
+        **_lazy.names("incubate.trees", "tdm_child tdm_sampler"),
     },
 )

@@ -20,6 +20,7 @@ __getattr__, __dir__ = _lazy.attach(
             "SoftMarginLoss Softplus Softshrink Softsign Swish Tanhshrink ThresholdedReLU "
             "TripletMarginLoss TripletMarginWithDistanceLoss ZeroPad2D ",
         ),
+        **_lazy.names("nn.transposed", "Conv1DTranspose Conv2DTranspose Conv3D HSigmoidLoss"),
         **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
         **_lazy.names(
             "nn.norms",

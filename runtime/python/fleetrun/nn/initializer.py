@@ -43,10 +43,10 @@ def of_layer(is_bias: bool, own: Initializer | None) -> Initializer:
 class Initializer:
     """Base of all initializers."""
 
-    def append(self, program: Any, name: str, shape: Sequence[int]) -> None:
+    def append(self, program: Any, name: str, shape: Sequence[int], dtype: str = "float32") -> None:
         """Appends the operator that fills `name` to the start-up program `program`."""
         operator, attributes = self.operator(shape)
-        program.native.append(operator, [], [name], {"shape": list(shape), "dtype": "float32", **attributes})
+        program.native.append(operator, [], [name], {"shape": list(shape), "dtype": dtype, **attributes})
 
     def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         """(operator, attributes) for a parameter of `shape`."""

@@ -2,7 +2,7 @@
 
 Both branches of a cond are computed, and their values chosen from; so what a branch cannot compute of the
 values that it is not meant for (the logarithm of 0) is in the gradients as NaN. A loop whose condition
-depends on numbers of the script alone is appended step by step; any other is refused.
+depends on numbers of the script alone is appended step by step; any other is a `loop` (static/loops.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy
 
 from fleetrun import _native, framework, tensor
 from fleetrun._error import Error
+from fleetrun.static.loops import dynamic_loop
 from fleetrun.utils import nest
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class _Branch:
 
     def outputs(self, names: Sequence[str]) -> list[str]:
         program = framework.default_main_program()
+        if self.above is not None:
+            self.above.inputs(names)
         for name in names:
             if program.has_var(name):
                 self.written[name] = framework.unique_name(name + ".branch")
@@ -211,20 +214,24 @@ def while_loop(
     is_test: bool = False,
     name: str | None = None,
 ) -> list[Any]:
-    """loop_vars after body(*loop_vars), again and again while cond(*loop_vars) is true: its steps are
-    appended one by one.
+    """loop_vars after body(*loop_vars), again and again while cond(*loop_vars) is true. Steps whose number
+    the script's numbers say are appended one by one; others are the body of a loop.
 
-    Throws: Error(config) for a cond that depends on what is fed or on parameters, and for a loop that does
-    not end.
+    Throws: Error(config) for a body that gives other loop variables, and for a loop of known numbers that
+    does not end.
     """
     variables = list(loop_vars)
-    for _ in range(_MAX_STEPS):
-        known = value_of(cond(*variables))
+    for done in range(_MAX_STEPS):
+        condition = cond(*variables)
+        known = value_of(condition)
+        if known is None and not done:
+            return dynamic_loop(condition, cond, body, variables, is_test)
         if known is None:
             raise Error(
                 "config",
-                "paddle.static.nn.while_loop: how many steps it has depends on what is fed or on parameters",
-                "loop over a number that the script knows, and leave with paddle.where what is not to change",
+                f"paddle.static.nn.while_loop: after {done} steps the next depends on what is fed or on "
+                "parameters",
+                "begin with loop variables that a run computes",
             )
         if not known:
             return variables

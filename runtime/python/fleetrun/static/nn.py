@@ -293,6 +293,8 @@ __getattr__, __dir__ = _lazy.attach(
             "sequence_first_step sequence_last_step sequence_pad sequence_reshape sequence_reverse "
             "sequence_scatter sequence_slice sequence_softmax sequence_unpad",
         ),
+        **_lazy.names("static.convolutions", "conv2d_transpose conv3d"),
+        "nce": "static.sampled:nce",
         **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
         "spectral_norm": "nn._spectral:spectral_norm",
     },
