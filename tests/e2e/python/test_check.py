@@ -219,6 +219,55 @@ paddle.newer()
 width = paddle.nn.Embedding(9, 4)._embedding_dim
 (width, 1).clear_grad()
 """, [(6, "name", "'tuple' object has no attribute 'clear_grad'", "")]),
+    # What ends a run by the script's own will, by Python's library, or by a part that is not built.
+    "own_end": ("""import paddle, sys
+if not paddle.is_compiled_with_cuda():
+    print("it wants a GPU")
+    sys.exit(3)
+paddle.nonsense
+""", [(4, "exit", "the script ends here with 3", "")]),
+    "own_error": ("""import paddle
+def places(count):
+    if count > 1:
+        raise ValueError("one place only")
+    return count
+def lazily():
+    yield 1
+    raise KeyError("not for who only makes it")
+lazily()
+places(len([1, 2]))
+paddle.nonsense
+""", [(4, "raise", "the script raises ValueError('one place only')", "")]),
+    "role_ends": ("""import sys, paddle.distributed.fleet as fleet
+fleet.init()
+if fleet.is_server():
+    sys.exit(1)
+""", []),
+    "pythons_own": ("""import collections, numpy
+numpy.int
+{}.iteritems()
+from collections import Mapping
+"text".decode("utf-8")
+collections.OrderedDict, numpy.random.rand, numpy.linalg.norm
+getattr(numpy, "trapezoid", None) or numpy.trapz
+""", [(2, "name", "module 'numpy' has no attribute 'int'", ""),
+      (3, "name", "'dict' object has no attribute 'iteritems'", ""),
+      (4, "name", "cannot import name 'Mapping' from 'collections'", ""),
+      (5, "name", "'str' object has no attribute 'decode'", "")]),
+    "not_built": ("import parts.inner\n",
+               [(2, "module", "No module named 'parts.compiled'", "build or install it")]),
+    "layers": (STATIC + """
+class Net(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.parts = paddle.nn.LayerList([paddle.nn.Linear(2, 2)])
+        self.linear = paddle.nn.Linear(4, 2)
+        self.apply(self.begin)
+    def begin(self, layer):
+        if isinstance(layer, paddle.nn.Linear):
+            layer.weight.set_value(paddle.normal(shape=layer.weight.shape))
+Net()
+""", [(13, "refused", "set_value of linear_", "give it an array")]),
     "endless": ("import paddle\ndef f(n):\n    return f(n + 1)\nf(0)\nwhile True:\n    f(1)\n", []),
 }
 
@@ -234,6 +283,9 @@ def checked(tmp_path_factory):
     (folder / "helper.py").write_text("present = 1\n", encoding="utf-8")
     (folder / "pipe.py").write_text("import paddle.distributed.fleet as fleet\n"
                                     "class Lines(fleet.Generator):\n    pass\n", encoding="utf-8")
+    (folder / "parts").mkdir()
+    (folder / "parts" / "__init__.py").write_text("import os\nimport parts.compiled\n", encoding="utf-8")
+    (folder / "parts" / "inner.py").write_text("", encoding="utf-8")
     (folder / "lib").mkdir()
     (folder / "lib" / "inner.py").write_text(
         "import paddle\n\ndef build():\n    paddle.inner_name\n", encoding="utf-8")
@@ -268,6 +320,46 @@ def test_the_first_finding_of_a_dynamic_script_says_so(checked):
 
 def test_what_perhaps_is_not_reached_is_possible(checked):
     assert [(each["line"], each["certain"]) for each in checked["left.py"]["possible"]] == [(7, False)]
+
+
+WANTS = """import argparse, os, sys, paddle
+parser = argparse.ArgumentParser()
+parser.add_argument("--data", required=True)
+parser.add_argument("--kind", default="")
+options = parser.parse_args()
+int(os.getenv("NO_SUCH_COUNT"))
+os.environ["NO_SUCH_PLACE"]
+os.environ["MADE_HERE"] = "1"
+int(os.environ["MADE_HERE"])
+open("no_such_file")
+paddle.load("no_such_model")
+try:
+    open("no_such_settings")
+except IOError:
+    pass
+if not os.path.exists("cache"):
+    os.makedirs("cache")
+open("cache/part")
+if not options.kind:
+    raise ValueError("there is no kind")
+"""
+
+
+def test_what_a_run_needs_and_the_check_has_not_is_no_finding(tmp_path):
+    (tmp_path / "wants.py").write_text(WANTS, encoding="utf-8")
+    done = check(tmp_path, "--json", "wants.py")
+    entry = json.loads(done.stdout)["scripts"][0]
+    assert (done.returncode, entry["findings"]) == (0, [])
+    assert [(each["line"], each["text"]) for each in entry["wants"]] == [
+        (5, "the following arguments are required: --data"), (6, "int() of None"),
+        (7, "'NO_SUCH_PLACE' is not in the environment"), (10, "'no_such_file' is not there"),
+        (11, "'no_such_model' is not there"), (20, "the script raises ValueError('there is no kind')")]
+    given = check(tmp_path, "--json", "wants.py", "--data", "d")  # the command line of the run
+    entry = json.loads(given.stdout)["scripts"][0]
+    assert [(each["line"], each["kind"]) for each in entry["findings"]] == [(20, "raise")]
+    assert 5 not in [each["line"] for each in entry["wants"]]
+    assert "wants.py: needed by a run, and not found by this check:\n  wants.py:5: the following" in (
+        check(tmp_path, "wants.py").stdout)
 
 
 def test_the_examples_lack_nothing():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 from typing import Any
 
 from fleetrun._check import foreign, package
 from fleetrun._check.expressions import Expressions
+from fleetrun._check.findings import Finding
 from fleetrun._check.names import BuiltinMethod
+from fleetrun._check.surroundings import ARGUMENTS, ASKED, saved_path, set_by_script
 from fleetrun._check.values import (
     UNKNOWN,
     Abstract,
@@ -27,8 +30,10 @@ from fleetrun._check.values import (
     Opened,
     Super,
     element,
+    items_of,
     join,
 )
+from fleetrun._error import Error
 
 _WALKS = 6
 _DEPTH = 40
@@ -37,11 +42,17 @@ _PROGRAM = re.compile(r"[\w./-]+\.py\b")
 _CALLERS = ("threading.", "multiprocessing.", "builtins.map", "builtins.filter", "functools.partial")
 # What runs the commands that it is given; the script's own functions and the package's may, too.
 _STARTERS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "subprocess.")
+_FILES = "check it where its files are"
+_VARIABLES = "set the variable or the option that it is of"
 _ENDS = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort")
 
 
 class Leave(Exception):
-    """The rest of a block is not reached."""
+    """The rest of a block is not reached. finding: why, where it ends the run for sure."""
+
+    def __init__(self, finding: Finding | None = None) -> None:
+        super().__init__()
+        self.finding = finding
 
 
 class Return(Leave):
@@ -81,6 +92,8 @@ class Calls(Expressions):
                 exact = False
         if not isinstance(function, Foreign) or function.name.startswith(_STARTERS):
             self._starts([*args, *keywords.values()])
+        if isinstance(function, Foreign) or function is UNKNOWN:
+            self.around.note_call(getattr(function, "name", ""), _last_name(node.func))
         return self.applied(function, args, keywords, exact, node)
 
     def _starts(self, values: list[Any]) -> None:
@@ -128,11 +141,40 @@ class Calls(Expressions):
             if not callable(getattr(function.cls, "forward", None)) and "__call__" not in dir(function.cls):
                 return UNKNOWN
             function = Bound(function, "__call__", function.cls.__call__)
+        if (
+            isinstance(function, Bound)
+            and function.name == "apply"
+            and isinstance(function.instance, Instance)
+        ):
+            return self._apply_to_layers(function.instance, args[0] if args else keywords.get("fn", UNKNOWN))
+        self._load_or_save(function, args, keywords)
         result = package.call(function, what, args, keywords, exact, self.builds)
         if getattr(function, "__name__", "") == "distributed_optimizer" and isinstance(result, Made):
             inner = args[0] if args else keywords.get("optimizer", UNKNOWN)
             return Optimizers(result.cls, result.real, {}, inner)
         return result
+
+    def _load_or_save(self, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        """Notes files to load that are not there, and that files are made."""
+        name = str(getattr(function, "__name__", getattr(function, "name", "")))
+        self.around.note_call("", name if name.startswith(("save", "dump")) else "")
+        path = saved_path(function, args, keywords)
+        if path and self.around.is_missing_saved(path):
+            self.want("file", f"{path!r} is not there", _FILES, Error)
+
+    def _apply_to_layers(self, instance: Instance, function: Any) -> Any:
+        """Layer.apply(function) of a class of the script. Throws: Caught, Exit."""
+        waiting = [*instance.attributes.values()]
+        while waiting:
+            value = waiting.pop(0)
+            if isinstance(value, (Listing, tuple)):
+                waiting += value.items if isinstance(value, Listing) else value
+            elif isinstance(value, Instance) and value is not instance:
+                self._apply_to_layers(value, function)
+            elif isinstance(value, Made) and package.is_layer(value.cls):
+                self.apply(function, [value], {}, True)
+        self.apply(function, [instance], {}, True)
+        return instance
 
     def _attribute_of(self, value: Any, name: str) -> Any:
         if isinstance(value, Optimizers):
@@ -166,6 +208,7 @@ class Calls(Expressions):
     def _hand_over(self, args: list[Any], keywords: dict[str, Any], called: bool) -> None:
         """Walks the script's functions that a call is given. `called`: whether it is known to call them."""
         self.maybe += not called
+        self.guess += 1
         try:
             for value in (*args, *keywords.values()):
                 if isinstance(value, (Function, Method)) and self._inner(value).walks == 0:
@@ -173,6 +216,7 @@ class Calls(Expressions):
         except Leave:
             pass
         finally:
+            self.guess -= 1
             self.maybe -= not called
 
     @staticmethod
@@ -211,15 +255,20 @@ class Calls(Expressions):
             self=instance,
         )
         module, self.module = self.module, function.module
-        maybe = self.maybe
+        maybe, yields = self.maybe, _yields(function.node)
         self.depth += 1
+        self.guess += yields
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.evaluate(function.node.body, frame)
             self.walk(function.node.body, frame)
         except Return:
             pass
+        except Leave:
+            if not yields:  # a generator's body is another's to run
+                raise
         finally:
+            self.guess -= yields
             self.depth -= 1
             self.module = module
             self.maybe = maybe
@@ -269,7 +318,15 @@ class Calls(Expressions):
 
     def _foreign(self, name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
         if name in _ENDS:
-            raise Exit
+            raise Exit(self._end(args))
+        if name in ("os.getenv", "os.environ.get"):
+            default = args[1] if len(args) > 1 else keywords.get("default")
+            return self.around.variable(args[0] if args else keywords.get("key", UNKNOWN), default)
+        if name.startswith("os.environ."):
+            return set_by_script(self.around, name.rpartition(".")[2], args, keywords)
+        self._needs(name, args, keywords)
+        if name in ASKED and len(args) == 1:
+            return self.around.is_there(name, args[0])
         if name.startswith("sys.path."):
             self._search(name, args)
             return None
@@ -291,6 +348,27 @@ class Calls(Expressions):
             return args[0]
         self._hand_over(args, keywords, name.startswith(_CALLERS))
         return foreign.call(name, args, keywords)
+
+    def _end(self, args: list[Any]) -> Finding | None:
+        """What exit(status) says, where a run comes to it and the status is one of a failure."""
+        status = args[0] if args else None
+        if (
+            not self.is_sure
+            or self.in_role
+            or not isinstance(status, (int, str))
+            or not status
+            or status is True
+        ):
+            return None
+        return self.finding(self.here, "exit", f"the script ends here with {status!r}", "")
+
+    def _needs(self, name: str, args: list[Any], keywords: dict[str, Any]) -> None:
+        """Notes a file that is not there, and a None where something is needed."""
+        path = self.around.is_missing(name, args, keywords)
+        if path:
+            self.want("file", f"{path!r} is not there", _FILES, FileNotFoundError)
+        if name in ("builtins.int", "builtins.float", "builtins.open") and args and args[0] is None:
+            self.want("argument", f"{name.partition('.')[2]}() of None", _VARIABLES, TypeError)
 
     def set_attribute(self, value: Any, name: str, given: Any, node: ast.AST) -> None:
         """value.name = given."""
@@ -316,7 +394,8 @@ class Calls(Expressions):
                 raise
             return False if name.endswith("hasattr") else args[2]
         if name.endswith("hasattr"):
-            return True if found is not UNKNOWN and not isinstance(found, Foreign) else UNKNOWN
+            known = foreign.is_read(args[0].name) if isinstance(args[0], Foreign) else found is not UNKNOWN
+            return True if known else UNKNOWN
         return found
 
     def _builtin_method(self, method: BuiltinMethod, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -343,9 +422,18 @@ class Calls(Expressions):
             return UNKNOWN
         if name in ("add_argument_group", "add_mutually_exclusive_group"):
             return options
+        words = self.around.words if not args or args[0] is None else None
+        given = items_of(args[0]) if words is None and args else None
+        if given is not None and all(isinstance(each, str) for each in given):
+            words = given
+        missing = options.missing(words) if words is not None and name.startswith("parse_") else []
+        if missing:
+            text = f"the following arguments are required: {', '.join(missing)}"
+            self.want("argument", text, ARGUMENTS, SystemExit)
+        self.around.is_asked = True
         found = Instance(
             Class(ast.ClassDef("Namespace", [], [], [], []), self.module, [UNKNOWN]),
-            options.parse(self.words),
+            options.parse(words or []),
         )
         return (found, Listing([], exact=False)) if name == "parse_known_args" else found
 
@@ -390,6 +478,23 @@ class Calls(Expressions):
         return Mapping(dict(owner.items), owner.exact) if name == "copy" else UNKNOWN
 
 
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+@functools.cache
+def _yields(node: Any) -> bool:
+    """Whether a function is a generator."""
+    waiting = list(node.body) if isinstance(node.body, list) else []
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            waiting.extend(ast.iter_child_nodes(each))
+    return False
+
+
 class Optimizers(Made):
     """A distributed optimizer, which has the names of the one that it is made from, too."""
 
@@ -406,6 +511,8 @@ def _is_instance(value: Any, cls: Any) -> Any:
             kind = {Listing: "list", Mapping: "dict"}.get(type(value), type(value).__name__)
             return kind == name or (kind == "bool" and name == "int")
         return False if isinstance(value, (Made, Instance, Module)) else UNKNOWN
+    if isinstance(cls, Foreign) and cls.name.startswith("numpy."):
+        return False if isinstance(value, (Listing, Mapping, tuple, str, Made, Instance)) else UNKNOWN
     if isinstance(value, Made) and isinstance(cls, type):
         if value.real is not None:
             return isinstance(value.real, cls)

@@ -22,7 +22,7 @@ what to write instead, in the order in which a run comes to it. Nothing of the s
 process is started.
 
 What a run comes to only where a branch is taken that cannot be foreseen is listed after the findings, as
-possible; it does not count.
+possible; it does not count. Nor do arguments, variables and files that a run needs and this check has not.
 
   --json         as one line of JSON, for programs
   --build        execute the script, too, up to its first batch: without data, and without starting a process
@@ -97,6 +97,7 @@ def _as_json(result: Result) -> dict[str, object]:
         "script": result.script,
         "findings": [each.as_json() for each in result.findings],
         "possible": [each.as_json() for each in result.possible],
+        "wants": [each.as_json() for each in result.wants],
         "seconds": round(result.seconds, 3),
     }
 
@@ -104,10 +105,14 @@ def _as_json(result: Result) -> dict[str, object]:
 def _print(result: Result) -> None:
     for finding in result.findings:
         print(finding.as_text())
-    if result.possible:
-        print(f"{result.script}: possible, where a branch is taken that cannot be foreseen:")
-    for finding in result.possible:
-        print("  " + finding.as_text().replace("\n", "\n  "))
+    for others, what in (
+        (result.possible, "possible, where a branch is taken that cannot be foreseen:"),
+        (result.wants, "needed by a run, and not found by this check:"),
+    ):
+        if others:
+            print(f"{result.script}: {what}")
+        for finding in others:
+            print("  " + finding.as_text().replace("\n", "\n  "))
     count = len(result.findings)
     what = "nothing is found" if not count else f"{count} finding{'s' if count > 1 else ''}"
     print(f"{result.script}: {what}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from fleetrun._check import foreign, package
 from fleetrun._check.names import Names
+from fleetrun._check.surroundings import ARGUMENTS
 from fleetrun._check.values import (
     UNKNOWN,
     Abstract,
@@ -240,8 +241,12 @@ class Expressions(Names):
             return self.operate(operator.getitem, [value, index], node)
         if isinstance(value, Mapping) and not isinstance(index, (Abstract, tuple)):
             return value.items.get(index, UNKNOWN)
+        if isinstance(value, Foreign) and value.name == "os.environ":
+            return self._variable(index)
         if isinstance(index, int):
             known = items_of(value)
+            if value is self.around.argv and known is not None and index >= len(known):
+                self.want("argument", f"the script needs an argument {index}", ARGUMENTS, IndexError)
             if known is not None:
                 return known[index] if -len(known) <= index < len(known) else UNKNOWN
         if isinstance(value, (str, tuple)):
@@ -249,6 +254,13 @@ class Expressions(Names):
         if isinstance(value, Listing) and isinstance(index, slice):
             return Listing(value.items[index], value.exact) if value.exact else value
         return element(value) if isinstance(value, Listing) else UNKNOWN
+
+    def _variable(self, name: Any) -> Any:
+        """os.environ[name]."""
+        value = self.around.variable(name, None)
+        if value is None:
+            self.want("argument", f"{name!r} is not in the environment", f"set {name}", KeyError)
+        return UNKNOWN if value is None else value
 
     def _slice(self, node: ast.Slice, frame: Frame) -> Any:
         parts = [self.evaluate(each, frame) for each in (node.lower, node.upper, node.step)]

@@ -11,7 +11,8 @@ class Finding:
     """One place of a script.
 
     kind: "name" (not in the package), "module" (no such module), "argument" (a call that the package's
-    function does not take), "refused" (a value that it refuses), "syntax".
+    function does not take), "refused" (a value that it refuses), "syntax", "raise" and "exit" (the script's
+    own); of what a run needs: "argument", "file".
     certain: False for a place that a run comes to only where a branch is taken that the check cannot foresee.
     """
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
+import importlib.util
 import json
 import os
 import posixpath
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -40,14 +43,39 @@ _VALUES: dict[str, Any] = {
     "sys.maxsize": sys.maxsize, "os.name": os.name, "os.sep": os.sep, "os.linesep": os.linesep,
     "sys.executable": sys.executable, "six.PY2": False, "six.PY3": True, "typing.TYPE_CHECKING": False,
 }  # fmt: skip
-# What the launcher and the schedulers set: another value in each process.
-_OF_THE_JOB = ("PADDLE_", "TRAINING_ROLE", "POD_", "FLAGS_", "PORT", "CUDA_", "SYS_", "FLEETRUN_", "RANK")
 _LARGEST = 4096
 
 
 def value_of(name: str) -> Any:
     """What the foreign name is, as far as it is known."""
     return abstract(_VALUES[name]) if name in _VALUES else Foreign(name)
+
+
+@functools.cache
+def is_read(name: str) -> bool:
+    """Whether the name is one of a module whose names are known: of Python's library, or of numpy."""
+    top = name.partition(".")[0]
+    if (top not in sys.stdlib_module_names and top != "numpy") or top in ("builtins", "this", "antigravity"):
+        return False
+    try:
+        return isinstance(importlib.import_module(name), types.ModuleType)
+    except ImportError:
+        return False
+
+
+@functools.cache
+def lacks(module: str, name: str) -> str:
+    """What Python says of a name that a module has not; "" where it has it, and where that is not known."""
+    if not is_read(module):
+        return ""
+    found = importlib.import_module(module)
+    try:
+        getattr(found, name)
+    except AttributeError as error:
+        is_module = importlib.util.find_spec(f"{module}.{name}") if hasattr(found, "__path__") else None
+        first, _, rest = str(error).partition("\n")
+        return "" if is_module else f"{first}; {rest.partition('. ')[0]}".removesuffix("; ")
+    return ""
 
 
 def call(name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -74,23 +102,6 @@ def compute(function: Callable[..., Any], args: list[Any], keywords: dict[str, A
     if isinstance(result, (str, bytes, list, dict, tuple)) and len(result) > _LARGEST:
         return UNKNOWN
     return abstract(result)
-
-
-def _environment(args: list[Any], keywords: dict[str, Any]) -> Any:
-    name = args[0] if args else keywords.get("key", UNKNOWN)
-    default = args[1] if len(args) > 1 else keywords.get("default")
-    if not isinstance(name, str) or name.startswith(_OF_THE_JOB):
-        return UNKNOWN
-    return os.environ.get(name, default)
-
-
-def _is_there(ask: Callable[[str], bool]) -> Callable[..., Any]:
-    """What is there now is there in a run; what is not may be made by it."""
-
-    def asked(args: list[Any], keywords: dict[str, Any]) -> Any:
-        return True if args and isinstance(args[0], str) and ask(args[0]) else UNKNOWN
-
-    return asked
 
 
 def _open(args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -206,14 +217,11 @@ def _len(args: list[Any], keywords: dict[str, Any]) -> Any:
 
 
 _SPECIAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
-    **{f"os.path.{name}": _is_there(getattr(os.path, name)) for name in ("exists", "isfile", "isdir")},
     "builtins.open": _open,
     "io.open": _open,
     "json.load": _parsed(json.loads),
     "json.loads": _parsed(json.loads),
     **{f"yaml.{name}": _parsed(_yaml) for name in ("load", "safe_load", "full_load", "unsafe_load")},
-    "os.getenv": _environment,
-    "os.environ.get": _environment,
     "builtins.range": _range,
     "builtins.xrange": _range,
     "builtins.enumerate": _enumerate,
@@ -237,6 +245,7 @@ class Options(Abstract):
     def __init__(self) -> None:
         self.parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=True)
         self.unknown: set[str] = set()
+        self.required: dict[str, str] = {}
 
     def add(self, args: list[Any], keywords: dict[str, Any]) -> None:
         """parser.add_argument(…)."""
@@ -250,16 +259,28 @@ class Options(Abstract):
                     given[key] = _type_of(value) if key == "type" else concrete(value)
                 except NotConcrete:
                     self.unknown.add(_destination(names, given))
-        if keywords.get("required") is True or not names[0].startswith("-"):
+        is_word = not names[0].startswith("-")
+        if keywords.get("required") is True or is_word:
             self.unknown.add(_destination(names, given))
-            if not names[0].startswith("-"):
-                given["nargs"] = given.get("nargs") or "?"
+            if is_word:
+                wanted = given.get("nargs") not in ("?", "*", argparse.REMAINDER)
+                given["nargs"] = "*" if given.get("nargs") == "+" else given.get("nargs") or "?"
+            if not is_word or wanted:
+                self.required[_destination(names, given)] = "/".join(names)
         if given.get("type") is None:
             given.pop("type", None)
         try:
             self.parser.add_argument(*names, **given)
         except Exception:
             self.unknown.add(_destination(names, given))
+
+    def missing(self, words: list[str]) -> list[str]:
+        """The arguments that have to be given, and that the words do not give."""
+        try:
+            found = vars(self.parser.parse_known_args(words)[0])
+        except (Exception, SystemExit):
+            return []
+        return [name for key, name in self.required.items() if key in found and found[key] in (None, [])]
 
     def parse(self, words: list[str]) -> dict[str, Any]:
         """{name: value} of the options, by their defaults and the arguments that the check was given."""

@@ -4,6 +4,7 @@ reported where there is none."""
 from __future__ import annotations
 
 import ast
+import collections
 import importlib.util
 import os
 import types
@@ -11,6 +12,7 @@ from typing import Any
 
 from fleetrun._check import foreign, package
 from fleetrun._check.findings import Finding, split_message
+from fleetrun._check.surroundings import Surroundings
 from fleetrun._check.values import (
     UNKNOWN,
     Bound,
@@ -38,6 +40,34 @@ def _is_own(folder: str) -> bool:
     return os.path.isdir(folder) and not any(each.endswith("-info") for each in os.listdir(folder))
 
 
+def _names(*types_: type) -> set[str]:
+    return {name for each in types_ for name in dir(each)}
+
+
+# The names of Python's own types; a Listing may stand for any sequence or set, a Mapping for any dict.
+_BUILT_IN = {
+    "tuple": _names(tuple),
+    "str": _names(str),
+    "list": _names(list, set, collections.deque, range, type({}.keys()), types.GeneratorType),
+    "dict": _names(collections.OrderedDict, collections.defaultdict, collections.Counter),
+}
+
+
+def _built_in(value: Any) -> str:
+    """The type of Python's own that a value is of, "" where it is of none."""
+    kinds = ((tuple, "tuple"), (str, "str"), (Listing, "list"), (Mapping, "dict"))
+    return next((kind for cls, kind in kinds if isinstance(value, cls)), "")
+
+
+def _of_foreign(value: Foreign, name: str) -> Any:
+    """What `value.name` is of what is not read. Throws: package.Refused, where Python's own library and numpy
+    are known not to have it."""
+    lacks = foreign.lacks(value.name, name)
+    if lacks:
+        raise package.Refused("name", lacks, AttributeError)
+    return foreign.value_of(f"{value.name}.{name}")
+
+
 class Caught(Exception):
     """A finding where the script itself catches the error: walked on in its handler."""
 
@@ -54,18 +84,21 @@ class OutOfSteps(Exception):
 class Names:
     """The state of a check of one script, and its names."""
 
-    def __init__(self, script: str, words: list[str], folders: list[str]) -> None:
+    def __init__(self, script: str, words: list[str] | None, folders: list[str]) -> None:
         self.script = script
-        self.words = words
+        self.around = Surroundings(script, words)
         self.path = [os.path.dirname(os.path.abspath(script)), *folders]
         self.path += [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if _is_own(each)]
         self.has_unknown_path = False
         self.modules: dict[str, Module] = {}
         self.started: list[str] = []  # scripts that this one starts
         self.findings: dict[tuple[str, int, str], Finding] = {}
+        self.wants: dict[tuple[str, int, str], Finding] = {}
         self.maybe = 0
         self.depth = 0
         self.in_loop = 0
+        self.guess = 0  # within what may be called otherwise, or not at all
+        self.in_role = 0  # within what only one role of the job comes to
         self.elsewhere = 0  # within a `with` whose programs are not known
         self.here: ast.AST = ast.Pass()
         self.steps = 0
@@ -78,6 +111,11 @@ class Names:
     def builds(self) -> bool:
         """Whether a run comes here once, so that programs are really built."""
         return not (self.maybe or self.in_loop or self.elsewhere)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether a run comes here, and with these values."""
+        return not (self.maybe or self.in_loop or self.elsewhere or self.guess)
 
     def count(self, node: ast.AST) -> None:
         """A step. Throws: OutOfSteps."""
@@ -96,7 +134,22 @@ class Names:
         self, node: Any, kind: str, text: str, instead: str, error: type[BaseException] = AttributeError
     ) -> None:
         """Reports a place, unless the script catches the error. Throws: Caught."""
-        finding = Finding(
+        finding = self.finding(node, kind, text, instead)
+        if any(issubclass(error, each) for kinds in self.handlers for each in kinds):
+            if self.maybe == 0:
+                raise Caught(finding, error)
+            return
+        self.add(finding)
+
+    def want(self, kind: str, text: str, instead: str, error: type[BaseException]) -> None:
+        """Notes what the statement needs and the check has not: an argument, a variable, a file."""
+        if self.is_sure and not any(issubclass(error, each) for kinds in self.handlers for each in kinds):
+            found = self.finding(self.here, kind, text, instead)
+            self.wants.setdefault((found.file, found.line, kind), found)
+
+    def finding(self, node: Any, kind: str, text: str, instead: str) -> Finding:
+        """A place of the module that is walked."""
+        return Finding(
             self.module.path,
             getattr(node, "lineno", 1),
             getattr(node, "col_offset", 0) + 1,
@@ -106,11 +159,6 @@ class Names:
             instead,
             certain=self.maybe == 0,
         )
-        if any(issubclass(error, each) for kinds in self.handlers for each in kinds):
-            if self.maybe == 0:
-                raise Caught(finding, error)
-            return
-        self.add(finding)
 
     def add(self, finding: Finding) -> None:
         """Takes a finding; one that is certain wins over the same one that is not."""
@@ -152,6 +200,12 @@ class Names:
         top = name.partition(".")[0]
         if self.has_unknown_path or top in ("google",):
             return
+        if top in self.modules and not self._is_compiled(name):
+            text = f"No module named {name!r}"
+            self.report(
+                node, "module", text, "build or install it, or import another one", ModuleNotFoundError
+            )
+            return
         try:
             missing = importlib.util.find_spec(top) is None
         except (ImportError, ValueError):
@@ -165,8 +219,23 @@ class Names:
                 ModuleNotFoundError,
             )
 
+    def _is_compiled(self, name: str) -> bool:
+        """Whether a folder of the user's has the module in another form than Python's text."""
+        for folder in self.path:
+            base, last = os.path.split(os.path.join(folder, *name.split(".")))
+            if os.path.isdir(base) and any(
+                each.startswith(last + ".") and each.endswith((".so", ".pyd", ".pyc"))
+                for each in os.listdir(base)
+            ):
+                return True
+        return False
+
     def own_module(self, name: str) -> Module | None:
-        """The user's module of this name, walked; None where none of the folders has it."""
+        """The user's module of this name, walked behind those that it lies in; None where none of the folders
+        has it."""
+        above = name.rpartition(".")[0]
+        if above and above not in self.modules:
+            self.own_module(above)
         for folder in self.path:
             base = os.path.join(folder, *name.split("."))
             for path in (base + ".py", os.path.join(base, "__init__.py")):
@@ -201,7 +270,14 @@ class Names:
                     ImportError,
                 )
             return found if found is not None else UNKNOWN
-        return foreign.value_of(f"{module.name}.{name}") if isinstance(module, Foreign) else UNKNOWN
+        if not isinstance(module, Foreign):
+            return UNKNOWN
+        try:
+            return _of_foreign(module, name)
+        except package.Refused as refusal:
+            text = f"cannot import name {name!r} from {module.name!r}"
+            self.report(node, "name", text, refusal.message.partition("; ")[2], ImportError)
+            return UNKNOWN
 
     # ---- attributes ----
 
@@ -223,7 +299,10 @@ class Names:
         if isinstance(value, Module):
             return self._of_module(value, name)
         if isinstance(value, Foreign):
-            return foreign.value_of(f"{value.name}.{name}")
+            if (value.name, name) == ("sys", "argv"):
+                self.around.is_asked = True
+                return self.around.argv
+            return _of_foreign(value, name)
         if isinstance(value, Instance):
             return self._of_instance(value, name)
         if isinstance(value, Class):
@@ -231,8 +310,9 @@ class Names:
             return found if found is not None else UNKNOWN
         if isinstance(value, Super):
             return self._of_super(value, name)
-        if isinstance(value, tuple) and not hasattr(value, name):
-            text = f"'tuple' object has no attribute {name!r}"
+        kind = _built_in(value)
+        if kind and name not in _BUILT_IN[kind]:
+            text = f"{kind!r} object has no attribute {name!r}"
             raise package.Refused("name", text, AttributeError)
         if isinstance(value, (str, Listing, Mapping, Opened, foreign.Options)):
             return BuiltinMethod(value, name)
@@ -272,7 +352,7 @@ class Names:
             if isinstance(base, type) and package.is_package(base.__module__):
                 found = getattr(base, name, None) if name != "__class__" else None
                 if found is not None:
-                    return Bound(Made(base), name, found) if callable(found) else UNKNOWN
+                    return Bound(Made(base), name, found, instance) if callable(found) else UNKNOWN
         if instance is None or any(not isinstance(each, (Class, type)) for each in line):
             return UNKNOWN
         if self._sets(instance.cls, name):

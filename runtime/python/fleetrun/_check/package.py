@@ -72,6 +72,21 @@ def load(name: str) -> types.ModuleType:
 
 def attribute(value: Any, name: str) -> Any:
     """What `value.name` is, for a module, class or function of the package. Throws: Refused."""
+    key = (id(value), name)
+    if key in _missing:
+        raise _missing[key]
+    try:
+        return _present(value, name)
+    except Refused as refusal:
+        if isinstance(value, (types.ModuleType, type)):
+            _missing[key] = refusal  # the names that are near are dear to find
+        raise
+
+
+_missing: dict[tuple[int, str], Refused] = {}
+
+
+def _present(value: Any, name: str) -> Any:
     try:
         found = getattr(value, name)
     except AttributeError as error:
@@ -142,6 +157,11 @@ def member(made: Made, name: str) -> Any:
     if made.real is None and _settings(made.cls):
         made.real = _plain(made.cls)
     if made.real is not None and _kept(made.cls):
+        value = attribute(made.real, name)
+        if isinstance(value, (Listing, Mapping)) and not _settings(made.cls):
+            value.exact = False  # the program of the run may have more
+        return value
+    if made.real is not None and is_layer(made.cls) and name in ("weight", "bias"):
         return attribute(made.real, name)
     if isinstance(found, property):
         return returned(found.fget)
@@ -334,14 +354,15 @@ def _keeps_told(cls: type, name: str) -> bool:
     return _settings(cls) and not name.startswith(("minimize", "backward", "run"))
 
 
-def _layers(cls: Any) -> bool:
+def is_layer(cls: Any) -> bool:
+    """Whether a class is one of the package's layers."""
     return isinstance(cls, type) and cls.__module__.startswith("fleetrun.nn") and hasattr(cls, "forward")
 
 
 def _builds(function: Any) -> bool:
     """Whether a call of it puts operators into a program, or makes or names a program."""
     if isinstance(function, type):
-        return _layers(function) or function.__name__ == "Program"
+        return is_layer(function) or function.__name__ == "Program"
     if enter(function) or getattr(function, "__module__", "") == "fleetrun.utils.unique_name":
         return True
     note = str((getattr(function, "__annotations__", None) or {}).get("return", ""))
@@ -351,10 +372,11 @@ def _builds(function: Any) -> bool:
 def _builds_by(cls: type, function: Bound) -> bool:
     if cls.__module__ == "fleetrun.optimizer.optimizers" or cls.__module__ == "fleetrun.fluid.optimizer":
         return function.name == "minimize"
-    if _layers(cls):
+    if is_layer(cls):
         return function.name in ("__call__", "forward", "parameters")
     if cls.__module__ in ("fleetrun._variable", "fleetrun._graph"):
-        return _builds(function.function) or function.name in ("astype", "global_block", "var", "clone")
+        return _builds(function.function) or function.name in (
+            "astype", "global_block", "var", "clone", "set_value")  # fmt: skip
     return False
 
 

@@ -13,17 +13,20 @@ from fleetrun._check.calls import Exit, Leave
 from fleetrun._check.findings import Finding
 from fleetrun._check.names import Caught, OutOfSteps
 from fleetrun._check.statements import Statements
+from fleetrun._check.surroundings import ARGUMENTS
 from fleetrun._check.values import Class, Foreign, Frame, Function, Module
 from fleetrun._decisions import table
 
 
 @dataclasses.dataclass
 class Result:
-    """What a check of a script found, in the order in which a run comes to it."""
+    """What a check of a script found, in the order in which a run comes to it. wants: what it needs of a run,
+    and this machine, or this command line, has not."""
 
     script: str
     findings: list[Finding]
     possible: list[Finding]
+    wants: list[Finding]
     seconds: float
 
     def add(self, built: Finding | None) -> None:
@@ -31,7 +34,8 @@ class Result:
         if built is not None:
             place = (built.file, built.line)
             same = [each for each in [*self.findings, *self.possible] if (each.file, each.line) == place]
-            first = dataclasses.replace(same[0], certain=True) if same else built
+            is_known = same and same[0].kind not in ("raise", "exit")
+            first = dataclasses.replace(same[0], certain=True) if is_known else built
             self.findings = [first, *(each for each in self.findings if each not in same)]
             self.possible = [each for each in self.possible if each not in same]
 
@@ -80,17 +84,29 @@ class Script(Statements):
         outer, self.module = self.module, module
         try:
             self.walk(module.tree.body if module.tree else [], Frame(module, module.names))
-        except Exit:
-            if module.name != "__main__":
+        except Leave as leave:
+            is_main = module.name == "__main__"
+            if not is_main and (leave.finding is not None or isinstance(leave, Exit)):
                 raise
-        except Leave:
-            pass
+            if leave.finding is not None:
+                self._ends(leave.finding)
         finally:
             self.module = outer
         return module
 
+    def _ends(self, finding: Finding) -> None:
+        """Takes what ends the script by its own will: a finding where the run has no more than this."""
+        if self.around.words or not self.around.is_asked:
+            self.add(finding)
+        else:
+            instead = ARGUMENTS
+            self.wants[(finding.file, finding.line, finding.kind)] = dataclasses.replace(
+                finding, instead=instead
+            )
+
     def _tests(self) -> None:
         """Walks the cases of unittest, as its main() does."""
+        self.guess += 1
         for cls in [each for each in self.module.names.values() if isinstance(each, Class)]:
             line = cls.line()
             if not any(isinstance(base, Foreign) and base.name.endswith("TestCase") for base in line):
@@ -170,6 +186,7 @@ def check(script: str, words: list[str], folders: list[str]) -> Result:
     """
     begin = time.monotonic()
     findings: dict[tuple[str, int, str], Finding] = {}
+    wants: dict[tuple[str, int, str], Finding] = {}
     waiting = [os.path.abspath(script)]
     seen: set[str] = set()
     while waiting and len(seen) < 8:
@@ -177,14 +194,15 @@ def check(script: str, words: list[str], folders: list[str]) -> Result:
         if path in seen:
             continue
         seen.add(path)
-        walk = Script(os.path.relpath(path), words if len(seen) == 1 else [], folders)
+        walk = Script(os.path.relpath(path), words if len(seen) == 1 else None, folders)
         walk.run()
         for key, finding in walk.findings.items():
             findings.setdefault(key, finding)
+        wants = {**wants, **walk.wants}
         waiting += walk.started
     certain = [each for each in findings.values() if each.certain]
     possible = [each for each in findings.values() if not each.certain]
-    return Result(script, _said_at_once(certain), possible, time.monotonic() - begin)
+    return Result(script, _said_at_once(certain), possible, [*wants.values()], time.monotonic() - begin)
 
 
 def _said_at_once(findings: list[Finding]) -> list[Finding]:

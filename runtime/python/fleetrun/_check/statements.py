@@ -105,6 +105,8 @@ class Statements(Calls):
         elif isinstance(owner, Listing):
             owner.exact = False
             owner.items.append(value)
+        elif isinstance(owner, Foreign) and owner.name == "os.environ":
+            self.around.set_variable(index, value if not self.maybe else UNKNOWN)
         elif isinstance(owner, Foreign) and owner.name == "sys.path":
             self.has_unknown_path = True
 
@@ -220,7 +222,11 @@ class Statements(Calls):
 
     def _raise_statement(self, node: ast.Raise, frame: Frame) -> None:
         self.evaluate(node.exc, frame)
-        raise Raised
+        text = ast.unparse(node.exc) if node.exc is not None else ""
+        raised = (
+            text and self.is_sure and not self.in_role and "NotImplemented" not in text and "Skip" not in text
+        )
+        raise Raised(self.finding(node, "raise", f"the script raises {text[:200]}", "") if raised else None)
 
     def _break_statement(self, node: ast.Break, frame: Frame) -> None:
         raise Break
@@ -251,12 +257,14 @@ class Statements(Calls):
             frame.names.clear()
             frame.names.update(before)
             self.maybe += unsure
+            self.in_role += not unsure
             try:
                 arm()
                 ends.append(dict(frame.names))
             except Leave as leave:
                 left = leave if left is None or isinstance(left, (Raised, Exit)) else left
             finally:
+                self.in_role -= not unsure
                 self.maybe -= unsure
         frame.names.clear()
         frame.names.update(_joined(ends) if ends else before)
@@ -367,6 +375,7 @@ class Statements(Calls):
         kinds = [(handler, self._caught_by(handler, frame)) for handler in node.handlers]
         self.handlers.append(tuple(each for _, found in kinds for each in found))
         depth, maybe, module, in_loop = self.depth, self.maybe, self.module, self.in_loop
+        guess, in_role = self.guess, self.in_role
         try:
             try:
                 self.walk(node.body, frame)
@@ -376,12 +385,14 @@ class Statements(Calls):
             self.maybe += self._may_leave(node.handlers)
         except Caught as caught:
             self.depth, self.maybe, self.module, self.in_loop = depth, maybe, module, in_loop
+            self.guess, self.in_role = guess, in_role
             handler = next((each for each, found in kinds if issubclass(caught.error, found)), None)
             if handler is None:
                 raise
             self._handle(handler, caught, frame)
         except Raised:
             self.depth, self.maybe, self.module, self.in_loop = depth, maybe, module, in_loop
+            self.guess, self.in_role = guess, in_role
             if not node.handlers:
                 raise
             self.arms(node, None, frame, *(self._body_of(each, frame) for each in node.handlers))

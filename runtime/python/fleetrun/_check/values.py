@@ -45,11 +45,12 @@ class Made(Abstract):
 
 @dataclasses.dataclass(eq=False)
 class Bound(Abstract):
-    """A method of an object of the package."""
+    """A method of an object of the package; `instance` where it is one of a class of the script."""
 
     owner: Made
     name: str
     function: Any
+    instance: Any = None
 
 
 @dataclasses.dataclass(eq=False)
@@ -225,8 +226,16 @@ def same(left: Any, right: Any) -> bool:
     """Whether two values are known to be one."""
     if left is right:
         return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, (Listing, tuple)):
+        one, other = items_of(left), items_of(right)
+        return one is not None and other is not None and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(left, Mapping):
+        exact = left.exact and right.exact and left.items.keys() == right.items.keys()
+        return exact and all(same(item, right.items[key]) for key, item in left.items.items())
     plain = (bool, int, float, str, bytes)
-    return type(left) is type(right) and isinstance(left, plain) and bool(left == right)
+    return isinstance(left, plain) and bool(left == right)
 
 
 def join(left: Any, right: Any) -> Any:
@@ -247,11 +256,8 @@ def join(left: Any, right: Any) -> Any:
 
 
 def _joined(left: Mapping, right: Mapping) -> Mapping:
-    try:
-        if concrete(left) == concrete(right):
-            return left
-    except NotConcrete:
-        pass
+    if same(left, right):
+        return left
     items = {
         key: join(left.items[key], right.items[key]) if key in left.items and key in right.items else UNKNOWN
         for key in {**left.items, **right.items}
