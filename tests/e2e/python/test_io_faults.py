@@ -59,7 +59,7 @@ error, batches = caught(DataLoader(Examples(lambda i: i), num_workers=workers, c
 assert batches == 3 and "batch" in str(error.__cause__ or error.__notes__)
 if workers:
     error, _ = caught(DataLoader(Examples(lambda i: i), num_workers=1, collate_fn=lambda batch: lambda: 1), Exception)
-    assert "the batch" in str(error.__cause__) and "pickle" in str(error)
+    assert "the batch" in str(error.__cause__) and "local" in str(error)
 assert multiprocessing.active_children() == []
 """)
 
