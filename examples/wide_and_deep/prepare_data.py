@@ -43,7 +43,7 @@ def download(cache):
     cache.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                "--no-binary", ":all:", "--dest", str(cache), PACKAGE]
-    # pip looks into the archive with setuptools, which environments of Python 3.12 and later do not bring along.
+    # pip looks into the archive with setuptools, which environments of Python 3.12 and later lack.
     if importlib.util.find_spec("setuptools"):
         command.insert(4, "--no-build-isolation")
     run = subprocess.run(command, capture_output=True, text=True)
