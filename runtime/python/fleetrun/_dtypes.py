@@ -53,9 +53,21 @@ def _plain_name(dtype):
     return {"bool_": "bool", "float": "float64", "int": "int64"}.get(name, name)
 
 
+def _name_in_numpy(name):
+    """Of "float", "double", "long", "f4" and the like, which are names of NumPy's."""
+    import numpy
+
+    try:
+        return numpy.dtype(name).name
+    except TypeError:
+        return name
+
+
 def name_of(dtype: DTypeLike) -> str:
     """The type's name. Throws: Error(config) for a type that fleetrun does not have."""
     name = dtype.name if isinstance(dtype, DType) else _plain_name(dtype)
+    if name not in ALL and isinstance(dtype, str):
+        name = _name_in_numpy(name)
     if name not in ALL:
         raise Error("config", f"data type {dtype!r} is not supported", f"use one of {', '.join(ALL)}")
     return name

@@ -189,8 +189,9 @@ class Program:
         lod_level: int = 0,
         **more: Any,
     ) -> Variable:
-        """A variable that no operator has made; the one of this name where there is one already. more: what
-        Paddle's C++ object is told besides, accepted."""
+        """A variable that no operator has made; the one of this name where there is one already. more:
+        `initializer`, which fills it when the program runs, and what Paddle's C++ object is told besides,
+        accepted."""
         name = name or unique_name("_generated_var")
         if not self.has_var(name):
             self.native.add_variable(
@@ -201,6 +202,9 @@ class Program:
                 persistable=bool(persistable),
                 stop_gradient=bool(stop_gradient),
             )
+        if more.get("initializer") is not None:
+            known = self.native.variable(name)
+            more["initializer"].append(self, name, known.shape, known.type)
         return self.var(name)
 
     def all_parameters(self) -> list[Parameter]:

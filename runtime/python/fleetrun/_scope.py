@@ -72,10 +72,15 @@ class ScopeVariable(Elements):
     recursive_sequence_lengths = lod
 
     def set(self, array: ArrayLike, place: Any = None) -> None:
-        """Copies `array` in; type and shape become the array's."""
+        """Copies `array` in; type and shape become the array's. What is int64 remains
+        so where int32 values come, for the sake of programs that read it as int64."""
         import numpy
 
-        self._scope.set_value(self.name, numpy.ascontiguousarray(array))
+        values = numpy.ascontiguousarray(array)
+        if values.dtype == numpy.int32 and self._scope.has(self.name):
+            before = numpy.asarray(self._scope.value(self.name))
+            values = values.astype(before.dtype) if before.dtype == numpy.int64 else values
+        self._scope.set_value(self.name, values)
 
 
 def global_scope() -> Scope:

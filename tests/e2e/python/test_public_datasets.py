@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from fleetrun import Error
-from fleetrun.dataset import cifar, common, conll05, movielens
+from fleetrun.dataset import cifar, common, conll05, movielens, wmt16
 
 
 @pytest.fixture
@@ -92,3 +92,17 @@ def test_roles_of_a_sentence_follow_its_brackets(home):
 def test_a_file_that_is_not_there_is_named(home):
     with pytest.raises(Error, match=r"movielens/ml-1m\.zip is not there, and fleetrun downloads nothing"):
         movielens.max_user_id()
+
+
+def test_sentences_of_two_languages_are_numbers_of_their_words(home):
+    lines = "a b a\tx y\nb c\ty\nonly one\n".encode()
+    _archive(home / "wmt16" / "wmt16.tar.gz",
+             {"wmt16/train": lines, "wmt16/test": b"c d\tx z\n", "wmt16/val": b"a\ty\n"})
+    assert wmt16.get_dict("en", 100) == {"<s>": 0, "<e>": 1, "<unk>": 2, "a": 3, "b": 4, "c": 5}
+    assert wmt16.get_dict("de", 4, reverse=True) == {0: "<s>", 1: "<e>", 2: "<unk>", 3: "y"}
+    assert list(wmt16.train(5, 100)()) == [([0, 3, 4, 3, 1], [0, 4, 3], [4, 3, 1]),
+                                           ([0, 4, 2, 1], [0, 3], [3, 1])]
+    assert list(wmt16.test(100, 100, src_lang="de")()) == [([0, 4, 2, 1], [0, 5, 2], [5, 2, 1])]
+    assert list(wmt16.validation(100, 100)()) == [([0, 3, 1], [0, 3], [3, 1])]
+    with pytest.raises(ValueError, match="use en or de"):
+        wmt16.train(5, 5, "fr")

@@ -189,3 +189,26 @@ values = [float(exe.run(main, feed=fed, fetch_list=[loss])[0]) for times in rang
 print(values[0] > values[1] > values[2])
 """)
     assert done.stdout == "True\n"
+
+
+def test_whole_numbers_and_first_values_of_variables_are_taken_as_paddle_takes_them(run, package):
+    done = run("""
+import numpy
+import paddle.fluid as fluid
+
+like = {"name": "kept", "dtype": "int64", "shape": [2], "persistable": True}
+seven = fluid.initializer.ConstantInitializer(7)
+fluid.default_startup_program().global_block().create_var(initializer=seven, **like)
+kept = fluid.default_main_program().global_block().create_var(**like)
+print([fluid.layers.cast(kept, name).dtype.name for name in ("float", "double", "int", "long", "f4")])
+out = kept + 1
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+print(exe.run(fetch_list=[out])[0].tolist())
+fluid.global_scope().find_var("kept").get_tensor().set(numpy.array([1, 2], "int32"), fluid.CPUPlace())
+print(exe.run(fetch_list=[out])[0].tolist())
+fluid.io.set_program_state(fluid.default_main_program(), {"kept": numpy.array([3, 4], "int32")})
+print(exe.run(fetch_list=[out])[0].tolist())
+""", PYTHONPATH=package + "/_compat")
+    assert done.stdout.splitlines() == [
+        "['float64', 'float64', 'int64', 'int64', 'float32']", "[8, 8]", "[2, 3]", "[4, 5]"]

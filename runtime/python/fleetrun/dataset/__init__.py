@@ -6,6 +6,16 @@ __getattr__, __dir__ = _lazy.attach(
     __name__,
     {
         name: "dataset." + name
-        for name in ("cifar", "common", "conll05", "imdb", "imikolov", "mnist", "movielens", "uci_housing")
+        for name in (
+            "cifar",
+            "common",
+            "conll05",
+            "imdb",
+            "imikolov",
+            "mnist",
+            "movielens",
+            "uci_housing",
+            "wmt16",
+        )
     },
 )

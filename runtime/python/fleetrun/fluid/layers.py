@@ -62,6 +62,8 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("static.control_flow", "case cond Switch switch_case while_loop"),
         "While": "static.loops:While",
         "DynamicRNN": "fluid._dynamic_rnn:DynamicRNN",
+        **_lazy.names("fluid._cells", "birnn GRUCell LSTMCell RNNCell rnn"),
+        **_lazy.names("fluid._decoding", "BeamSearchDecoder Decoder dynamic_decode gather_tree"),
         **_lazy.names("static.sampled", "hsigmoid nce sampled_softmax_with_cross_entropy"),
         **_lazy.names("static.convolutions", "conv2d_transpose conv3d"),
         **_lazy.names(

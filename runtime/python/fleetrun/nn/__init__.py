@@ -21,6 +21,7 @@ __getattr__, __dir__ = _lazy.attach(
             "TripletMarginLoss TripletMarginWithDistanceLoss ZeroPad2D ",
         ),
         **_lazy.names("nn.transposed", "Conv1DTranspose Conv2DTranspose Conv3D HSigmoidLoss"),
+        **_lazy.names("fluid._decoding", "BeamSearchDecoder dynamic_decode"),
         **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
         **_lazy.names(
             "nn.norms",

@@ -459,6 +459,7 @@ _named, __dir__ = _lazy.attach(
         **_lazy.names("nn._more", _more_names.LAYER_FUNCTIONS),
         **_lazy.names("nn._transposed", "conv1d_transpose conv2d_transpose conv3d"),
         "hsigmoid_loss": "nn._hierarchy:hsigmoid_loss",
+        "gather_tree": "fluid._decoding:gather_tree",
         **_lazy.names("nn.functional", _more_names.LAYER_FUNCTIONS_IN_PLACE),
     },
 )

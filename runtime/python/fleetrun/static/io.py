@@ -399,6 +399,8 @@ def _set(program, values, where):
             raise Error(
                 "data", f"{where}: {name} has the shape {list(value.shape)} there, {shape} in the program"
             )
+        if (value.dtype.name, kind) == ("int32", "int64"):
+            value = value.astype("int64")
         if value.dtype.name != kind:
             raise Error("data", f"{where}: {name} is {value.dtype.name} there, {kind} in the program")
         scope.set_value(name, value)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fleetrun._variable import Variable
 
-__all__ = ["Body", "building", "dynamic_loop", "scan", "StepBuilder", "While"]
+__all__ = ["Body", "building", "counted", "dynamic_loop", "scan", "StepBuilder", "While"]
 
 _FLOATS = ("float32", "float64")
 
@@ -274,3 +274,23 @@ def scan(
         following, given = step(builder.index, *entering)
         builder.end(following, [tensor.unsqueeze(one, 0) for one in given])
     return builder.append(count)
+
+
+def counted(
+    condition: Variable,
+    states: Sequence[Variable],
+    step: Callable[..., tuple[Variable, Sequence[Any], Sequence[Any]]],
+    is_test: bool = False,
+) -> tuple[list[Variable], list[Variable]]:
+    """step(t, *states) -> (whether another follows, next states, values to collect), for t (int64 [1]) from
+    0 on; `condition`: whether there is a first. Returns what scan() does."""
+    first = [tensor.full([1], 0, "int64"), *states]
+    with building() as body:
+        checked = body.declare(framework.unique_name("loop.in"), _Bool([1]), True)
+        entering = [_begin(body, one) for one in first]
+        again, following, given = step(*entering)
+        carried = [tensor.reshape(again, [1]), entering[0] + 1, *(tensor.assign(one) for one in following)]
+        collected = [tensor.unsqueeze(one, 0) for one in given]
+    names = [checked.name, *(one.name for one in entering)]
+    made, kept = _append(body, [condition, *first], names, carried, collected, is_test)
+    return made[2:], kept

@@ -1,0 +1,110 @@
+"""Cells and rnn() of Paddle 1.x, which Paddle 2.6.2 has not: values and gradients against float64 numpy.
+Beam search is compared with Paddle itself: tests/oracles/names/decoding.py."""
+
+import pytest
+
+SCRIPT = """
+import numpy
+import paddle.fluid as fluid
+
+layers = fluid.layers
+kind, back = sys.argv[1], sys.argv[2] == "back"
+x, n = fluid.data("x", [None, None, 3]), fluid.data("n", [None], "int64")
+cell = layers.GRUCell(4) if kind == "gru" else layers.LSTMCell(4)
+outputs, last = layers.rnn(cell, x, sequence_length=n, is_reverse=back)
+last = last if kind == "gru" else last[0] + last[1]
+loss = layers.reduce_sum(outputs * outputs) + layers.reduce_sum(last * last * last)
+slopes = {one.name: slope for one, slope in fluid.backward.append_backward(loss)}
+executor = fluid.Executor(fluid.CPUPlace())
+executor.run(fluid.default_startup_program())
+random = numpy.random.RandomState(1)
+values = {name: random.randn(*slopes[name].shape) * 0.4 for name in sorted(slopes)}
+for name, value in values.items():
+    fluid.global_scope().find_var(name).get_tensor().set(value.astype("float32"), fluid.CPUPlace())
+rows, lengths = random.randn(3, 5, 3) * 0.5, [5, 2, 4]
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+def gru(row, state, b0, b1, w0, w1):
+    reset, update = numpy.split(sigmoid(numpy.concatenate([row, state]) @ w0 + b0), 2)
+    new = numpy.tanh(numpy.concatenate([row, reset * state]) @ w1 + b1)
+    return update * state + (1 - update) * new
+
+def lstm(row, state, cell, b, w):
+    enters, value, stays, leaves = numpy.split(numpy.concatenate([row, state]) @ w + b, 4)
+    cell = cell * sigmoid(stays + 1) + sigmoid(enters) * numpy.tanh(value)
+    return numpy.tanh(cell) * sigmoid(leaves), cell
+
+def expected(values):
+    given, outputs, total = [values[name] for name in sorted(values)], numpy.zeros((3, 5, 4)), 0.0
+    for i in range(3):
+        state, memory = numpy.zeros(4), numpy.zeros(4)
+        for t in reversed(range(5)) if back else range(5):
+            made = (gru(rows[i, t], state, *given), memory) if kind == "gru" else lstm(
+                rows[i, t], state, memory, *given)
+            outputs[i, t] = made[0]
+            if t < lengths[i]:
+                state, memory = made
+        total += ((state + memory) ** 3).sum()
+    return outputs, (outputs ** 2).sum() + total
+
+feed = {"x": rows.astype("float32"), "n": numpy.array(lengths, "int64")}
+found = executor.run(feed=feed, fetch_list=[outputs, loss, *(slopes[name] for name in values)])
+wanted = expected(values)
+numpy.testing.assert_allclose(found[0], wanted[0], rtol=1e-4, atol=1e-5)
+numpy.testing.assert_allclose(found[1], wanted[1], rtol=1e-5)
+for (name, value), slope in zip(values.items(), found[2:]):
+    differences = numpy.zeros_like(value)
+    for at in numpy.ndindex(*value.shape):
+        above, below = value.copy(), value.copy()
+        above[at] += 1e-5
+        below[at] -= 1e-5
+        differences[at] = (expected({**values, name: above})[1] - expected({**values, name: below})[1]) / 2e-5
+    numpy.testing.assert_allclose(slope, differences, rtol=3e-3, atol=3e-4)
+print(" ".join(values))
+"""
+
+NAMES = {
+    "gru": "GRUCell/BasicGRUUnit_0.b_0 GRUCell/BasicGRUUnit_0.b_1 GRUCell/BasicGRUUnit_0.w_0 "
+    "GRUCell/BasicGRUUnit_0.w_1",
+    "lstm": "LSTMCell/BasicLSTMUnit_0.b_0 LSTMCell/BasicLSTMUnit_0.w_0",
+}
+
+OWN = """
+import numpy
+import paddle.fluid as fluid
+
+layers = fluid.layers
+
+class Sum(layers.RNNCell):
+    state_shape = [2]
+
+    def call(self, inputs, states, more):
+        return [inputs * 2.0, states + more], states + inputs
+
+x = fluid.data("x", [None, None, 2])
+(twice, sums), last = layers.rnn(Sum(), x, more=layers.fill_constant([1], "float32", 10.0))
+both, (one, other) = layers.birnn(layers.GRUCell(3), layers.GRUCell(3), x)
+executor = fluid.Executor(fluid.CPUPlace())
+executor.run(fluid.default_startup_program())
+fed = numpy.arange(12, dtype="float32").reshape(2, 3, 2)
+found = executor.run(feed={"x": fed}, fetch_list=[twice, sums, last, both, one, other])
+numpy.testing.assert_allclose(found[0], fed * 2)
+numpy.testing.assert_allclose(found[1], fed.cumsum(1) - fed + 10)
+numpy.testing.assert_allclose(found[2], fed.sum(1))
+numpy.testing.assert_allclose(found[3][:, -1, :3], found[4])
+numpy.testing.assert_allclose(found[3][:, 0, 3:], found[5])
+print("ok")
+"""
+
+
+@pytest.mark.parametrize("way", ["on", "back"])
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_cells_step_along_padded_sequences(run, package, kind, way):
+    script = SCRIPT.replace("sys.argv[1]", repr(kind)).replace("sys.argv[2]", repr(way))
+    assert run(script, PYTHONPATH=package + "/_compat").stdout.splitlines()[-1] == NAMES[kind]
+
+
+def test_a_cell_of_the_scripts_own(run, package):
+    assert run(OWN, PYTHONPATH=package + "/_compat").stdout.splitlines()[-1] == "ok"
