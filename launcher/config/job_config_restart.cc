@@ -8,6 +8,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr int kMaxRestarts = 1'000'000;
+constexpr int kMaxSpares = 64, kUsualSpares = 1;
 
 void read_budget(const Value& value, RestartBudget& budget) {
   for (const auto& [cause, text] : read_pairs(value, "crash=3,oom=1,preemption=10,hang=2")) {
@@ -59,6 +60,13 @@ void read_restart(const Values& values, JobConfig& config) {
     config.max_restart = max;
     config.restart.try_emplace("trainer", RestartScope::nobody);
   }
+  config.replaces_failed = read_word<bool>(values["on_failure"], {{"restart", false}, {"replace", true}});
+  if (values.given("spares") && !config.replaces_failed)
+    refuse(values["spares"], "nobody takes the place of a trainer that fails",
+           "add --on_failure=replace, or leave " + values["spares"].name + " out");
+  config.spares = !values.given("spares")
+                      ? kUsualSpares
+                      : static_cast<int>(read_whole_number(values["spares"], 0, kMaxSpares));
   config.restart_backoff = read_duration(values["restart_backoff"]);
   config.healthy_after = read_duration(values["healthy_after"]);
   config.same_failure_limit =
@@ -66,6 +74,20 @@ void read_restart(const Values& values, JobConfig& config) {
   if (config.same_failure_limit == 1)
     refuse(values["same_failure_limit"], "one failure is not the same as another",
            "0 never gives up early; 2 does at the second of two");
+}
+
+void check_replacement(const Values& values, const JobConfig& config) {
+  if (!config.replaces_failed) return;
+  const Value& asked = values["on_failure"];
+  if (config.mode != Mode::collective)
+    refuse(asked, "a " + std::string(to_string(config.mode)) + " job has no trainers that can be replaced",
+           config.mode == Mode::ps ? "leave it out: --max_restart starts a trainer of a ps job again alone"
+                                   : "leave it out, or use --max_restart");
+  if (config.rendezvous.kind != Rendezvous::Kind::none || config.host_list.given())
+    refuse(asked, "the job is on several hosts, and processes take each other's places on one",
+           "leave it out, and use --max_restart or --nnodes=MIN:MAX");
+  if (!config.restart.empty())
+    refuse(values["restart"], "--on_failure=replace says who is started again", "leave one of the two out");
 }
 
 }  // namespace fleetrun::launcher

@@ -90,6 +90,7 @@ JobConfig make_job_config(const Options& options, const Environ& environ) {
   read_watch(values, config);
   read_restart(values, config);
   read_hosts(values, environ, config);
+  check_replacement(values, config);
   config.listing = make_listing(values, config);
   return config;
 }

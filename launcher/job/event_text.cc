@@ -78,6 +78,16 @@ Sentence EventText::say(const event::AllRunning&) {
   return {LogLevel::info, "all " + std::to_string(plan_.processes.size()) + " processes run"};
 }
 
+Sentence EventText::say(const event::GenerationBegan& began) {
+  std::string text;
+  for (const auto& replaced : began.replaced)
+    text += (text.empty() ? "" : ", ") + plan_.processes.at(replaced.by).name + " takes the place of " +
+            plan_.processes.at(replaced.lost).name + " as rank " + std::to_string(replaced.rank);
+  if (text.empty()) text = "the trainers meet again";
+  if (began.step >= 0) text += "; step " + std::to_string(began.step) + " is next";
+  return {LogLevel::warning, text + " (generation " + std::to_string(began.generation) + ")"};
+}
+
 Sentence EventText::say(const event::RoleReady& ready) {
   return {LogLevel::debug, plan_.roles.at(ready.role).name + " is ready"};
 }

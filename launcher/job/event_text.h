@@ -39,6 +39,7 @@ class EventText {
   Sentence say(const event::ProcessExited& exited);
   Sentence say(const event::ProcessNotStarted& failed);
   Sentence say(const event::AllRunning& running);
+  Sentence say(const event::GenerationBegan& began);
   Sentence say(const event::RoleReady& ready);
   Sentence say(const event::StopBegan& stop);
   Sentence say(const event::GraceElapsed& elapsed);

@@ -8,6 +8,7 @@ namespace fleetrun::launcher {
 JobState::JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& role_of, RestartPolicy policy,
                    std::optional<InWorld> world)
     : roles_(std::move(roles)),
+      role_of_(role_of),
       role_states_(roles_.size()),
       processes_(role_of.size()),
       policy_(std::move(policy)),
@@ -15,6 +16,20 @@ JobState::JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& 
       in_world_(world.has_value()) {
   if (world) attempt_ = world->attempt;
   for (std::size_t i = 0; i < role_of.size(); ++i) processes_[i].role = role_of[i];
+  const auto standby = standby_role(roles_);
+  if (!standby) return;
+  std::vector<std::size_t> trainers, waiting;
+  for (std::size_t i = 0; i < role_of.size(); ++i) {
+    if (role_of[i] == roles_[*standby].stands_by_for) trainers.push_back(i);
+    if (role_of[i] == *standby) waiting.push_back(i);
+  }
+  replacements_.emplace(std::move(trainers), std::move(waiting));
+}
+
+bool JobState::is_replaceable(std::size_t index) const noexcept {
+  if (!replacements_) return false;
+  const RolePlan& role = roles_[processes_[index].role];
+  return role.stands_by_for || processes_[index].role == roles_[*standby_role(roles_)].stands_by_for;
 }
 
 std::vector<Action> JobState::begin() {
@@ -38,6 +53,11 @@ void JobState::on_event(const Exited& event, Actions& actions) {
   process.well = event.reason.ok() && !process.hung;
   process.end = event.reason;
   if (undisturbed() && !process.well) return fail(event.index, actions);
+  if (undisturbed() && is_replaceable(event.index) && !replacements_->finish(event.index)) {
+    first_failed_ = replacements_->lost().value_or(event.index);
+    stop("a process failed, and another has ended its work: nobody can take its place", actions);
+    return finish_if_ended(actions);
+  }
   after_end(actions);
 }
 
@@ -133,6 +153,20 @@ void JobState::on_event(const Hung& event, Actions& actions) {
     processes_[index].hung = true;
     actions.push_back(KillProcess{index});
   }
+}
+
+void JobState::on_event(const MemberSaid& event, Actions& actions) {
+  if (!undisturbed() || !is_replaceable(event.index)) return;
+  replacements_->heard(event);
+  begin_generation(actions);
+}
+
+void JobState::begin_generation(Actions& actions) {
+  const auto began = replacements_->next();
+  if (!began) return;
+  for (const auto& replaced : began->replaced)
+    processes_[replaced.by].role = *roles_[processes_[replaced.by].role].stands_by_for;
+  actions.push_back(Tell{*began});
 }
 
 void JobState::note_signal(const StopAsked& event) {
@@ -248,7 +282,8 @@ void JobState::begin_attempt(Actions& actions) {
   phase_ = Phase::starting;
   group_attempt_ = attempt_;
   role_states_.assign(roles_.size(), {});
-  for (Process& process : processes_) process = {.role = process.role, .end = {}};
+  for (std::size_t i = 0; i < processes_.size(); ++i) processes_[i] = {.role = role_of_[i], .end = {}};
+  if (replacements_) replacements_->begin_attempt();
   actions.push_back(Tell{event::AttemptBegan{attempt_}});
   if (std::exchange(begun_, true)) actions.push_back(PrepareAttempt{attempt_});
   start_what_can_be(actions);
@@ -289,12 +324,14 @@ void JobState::start_what_can_be(Actions& actions) {
 void JobState::start(std::size_t index, Actions& actions) {
   Process& process = processes_[index];
   process = {.role = process.role, .life = Life::alive, .attempt = attempt_, .end = {}};
+  if (is_replaceable(index)) replacements_->started(index);
   actions.push_back(StartProcess{index, attempt_});
 }
 
 void JobState::fail(std::size_t index, Actions& actions) {
   const RolePlan& role = roles_[processes_[index].role];
   const bool not_started = std::holds_alternative<NotStarted>(processes_[index].end);
+  if (is_replaceable(index) && replace(index, actions)) return;
   if (role.restart == RestartScope::process && policy_.restarts() && !not_started) {
     processes_[index].life = Life::explaining;
     actions.push_back(ExplainFailure{index, true});
@@ -306,17 +343,45 @@ void JobState::fail(std::size_t index, Actions& actions) {
   finish_if_ended(actions);
 }
 
+/// Whether the job goes on without a restart of all.
+bool JobState::replace(std::size_t index, Actions& actions) {
+  Process& process = processes_[index];
+  const bool not_started = std::holds_alternative<NotStarted>(process.end);
+  const bool stood_by = replacements_->stands_by(index);
+  const bool comes_again = replacements_->lose(index) && !not_started;
+  if (!comes_again && !stood_by) {
+    actions.push_back(
+        Tell{event::Warning{"nobody takes the place of a trainer: " + replacements_->why_not()}});
+    return false;
+  }
+  process.role = *standby_role(roles_);
+  if (comes_again) {
+    process.life = Life::explaining;
+    actions.push_back(ExplainFailure{index, true});
+  } else {
+    actions.push_back(
+        Tell{event::Warning{"a process that was to stand by fails at its start, and is not "
+                            "started again; its log says why"}});
+  }
+  begin_generation(actions);
+  return true;
+}
+
+void JobState::restart_alone(std::size_t index, std::chrono::milliseconds backoff, std::string why,
+                             Actions& actions) {
+  processes_[index].life = Life::sweeping;
+  backoffs_[index] = backoff;
+  actions.push_back(
+      Tell{event::RestartDecided{RestartScope::process, index, attempt_ + 1, backoff, std::move(why)}});
+  actions.push_back(Sweep{index});
+}
+
 void JobState::decide_alone(const Explained& event, Actions& actions) {
   Process& process = processes_[event.index];
+  if (is_replaceable(event.index)) return restart_alone(event.index, {}, "to stand by", actions);
   const RestartDecision decision = policy_.on_failure(event.record, RestartScope::process);
-  if (const auto* restart = std::get_if<Restart>(&decision)) {
-    process.life = Life::sweeping;
-    backoffs_[event.index] = restart->backoff;
-    actions.push_back(Tell{event::RestartDecided{RestartScope::process, event.index, attempt_ + 1,
-                                                 restart->backoff, restart->why}});
-    actions.push_back(Sweep{event.index});
-    return;
-  }
+  if (const auto* restart = std::get_if<Restart>(&decision))
+    return restart_alone(event.index, restart->backoff, restart->why, actions);
   process.life = Life::ended;
   const std::string& why = std::get<GiveUp>(decision).why;
   if (!why.empty()) actions.push_back(Tell{event::GaveUp{why}});

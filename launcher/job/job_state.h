@@ -24,6 +24,9 @@
 // The first failure of an attempt stops all others (of a role that is restarted alone: none). What those
 // others then end with is a consequence. Which failure was the root is said by Explained, which comes once
 // all have ended. A role that `serves` is not waited for; when such a process ends well, it has not failed.
+// Where processes stand by (--on_failure=replace), a trainer that fails stops nobody while somebody can take
+// its place (launcher/job/replacements.h): it is started again like one that is restarted alone, to stand by.
+// A process is of the role whose work it does: it changes with its place.
 // Each process has the grace of its role between being asked to stop and being killed.
 // A second request to stop kills at once.
 #pragma once
@@ -34,6 +37,7 @@
 #include <variant>
 #include <vector>
 
+#include "launcher/job/replacements.h"
 #include "launcher/model/job_action.h"
 #include "launcher/model/plan.h"
 #include "launcher/model/restart_policy.h"
@@ -79,6 +83,11 @@ class JobState {
   bool alive(std::size_t index) const noexcept { return processes_[index].life == Life::alive; }
   bool hung(std::size_t index) const noexcept { return processes_[index].hung; }
   std::size_t role_of(std::size_t index) const noexcept { return processes_[index].role; }
+  /// The process is one of those that take each other's places, or (stands_by) waits for that.
+  bool is_replaceable(std::size_t index) const noexcept;
+  bool stands_by(std::size_t index) const noexcept {
+    return is_replaceable(index) && replacements_->stands_by(index);
+  }
 
   // The outcome, valid when done.
   const std::optional<Failure>& failure() const noexcept { return failure_; }
@@ -115,6 +124,7 @@ class JobState {
   void on_event(const Swept& event, Actions& actions);
   void on_event(const BackoffElapsed& event, Actions& actions);
   void on_event(const Hung& event, Actions& actions);
+  void on_event(const MemberSaid& event, Actions& actions);
   void on_event(const StopAsked& event, Actions& actions);
   void note_signal(const StopAsked& event);
   void on_event(const TimedOut& event, Actions& actions);
@@ -128,6 +138,9 @@ class JobState {
   void start_what_can_be(Actions& actions);
   void start(std::size_t index, Actions& actions);
   void fail(std::size_t index, Actions& actions);
+  bool replace(std::size_t index, Actions& actions);
+  void begin_generation(Actions& actions);
+  void restart_alone(std::size_t index, std::chrono::milliseconds backoff, std::string why, Actions& actions);
   void decide_alone(const Explained& event, Actions& actions);
   void decide_group(const Explained& event, Actions& actions);
   void after_end(Actions& actions);
@@ -142,6 +155,8 @@ class JobState {
   bool work_is_done() const;
 
   std::vector<RolePlan> roles_;
+  const std::vector<std::size_t> role_of_;  // at the start of an attempt
+  std::optional<Replacements> replacements_;
   std::vector<RoleState> role_states_;
   std::vector<Process> processes_;
   RestartPolicy policy_;

@@ -53,6 +53,14 @@ struct BackoffElapsed {
 struct Hung {
   std::vector<std::size_t> indices;
 };
+/// What a process says of its part in the ranks' generations (launcher/job/replacements.h).
+struct MemberSaid {
+  enum class What { waits, trains, leaves };
+  std::size_t index = 0;
+  What what = What::waits;
+  int generation = 0;      // of leaves
+  std::int64_t step = -1;  // the same
+};
 struct StopAsked {
   int signal = 0;      // that fleetrun got
   bool drain = false;  // and the job is to be started again later
@@ -76,9 +84,9 @@ struct JobDecided {
   std::string why;  // empty: all is well
 };
 
-using Event =
-    std::variant<Started, Exited, NotStarted, RoleReady, ReadyTimeout, GraceElapsed, Explained, Swept,
-                 BackoffElapsed, Hung, StopAsked, TimedOut, PodLost, WorldEnds, WorldBegins, JobDecided>;
+using Event = std::variant<Started, Exited, NotStarted, RoleReady, ReadyTimeout, GraceElapsed, Explained,
+                           Swept, BackoffElapsed, Hung, MemberSaid, StopAsked, TimedOut, PodLost, WorldEnds,
+                           WorldBegins, JobDecided>;
 
 /// A new attempt of the whole group begins: ports, logs and plan are made anew before its first StartProcess.
 struct PrepareAttempt {

@@ -196,6 +196,8 @@ struct JobConfig {
   std::map<std::string, RestartScope, std::less<>> restart;  // by role, where the user said so
   RestartBudget restart_budget;
   std::chrono::milliseconds restart_backoff{}, healthy_after{};
+  bool replaces_failed = false;              // --on_failure=replace
+  int spares = 0;                            // that stand by from the start, where it is so
   int same_failure_limit = 0;                // 0: as many as the budgets allow
   std::optional<std::string> ps_checkpoint;  // as written
   std::string ps_checkpoint_found;

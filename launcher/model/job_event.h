@@ -58,6 +58,20 @@ struct ProcessNotStarted {
 /// Every process of the plan runs.
 struct AllRunning {};
 
+/// Ranks go on without a restart of all (--on_failure=replace): `seats` are their processes, by rank.
+/// `newcomers` are the ranks of those that have no state of the training yet.
+struct GenerationBegan {
+  struct Replaced {
+    int rank = 0;
+    std::size_t lost = 0, by = 0;
+  };
+  int generation = 0;
+  std::int64_t step = -1;  // the furthest that anybody has come; -1: unknown
+  std::vector<std::size_t> seats;
+  std::vector<int> newcomers;
+  std::vector<Replaced> replaced;  // since the generation before
+};
+
 struct RoleReady {
   std::size_t role = 0;
 };
@@ -169,10 +183,10 @@ struct JobEnded {
 
 using JobEvent =
     std::variant<event::Contained, event::AttemptBegan, event::ProcessStarted, event::ProcessExited,
-                 event::ProcessNotStarted, event::AllRunning, event::RoleReady, event::StopBegan,
-                 event::GraceElapsed, event::FailureExplained, event::RestartDecided, event::GaveUp,
-                 event::SignalReceived, event::SignalForwarded, event::HangFound, event::Injected,
-                 event::Unkillable, event::LogsTruncated, event::Warning, event::WorldBegan,
+                 event::ProcessNotStarted, event::AllRunning, event::GenerationBegan, event::RoleReady,
+                 event::StopBegan, event::GraceElapsed, event::FailureExplained, event::RestartDecided,
+                 event::GaveUp, event::SignalReceived, event::SignalForwarded, event::HangFound,
+                 event::Injected, event::Unkillable, event::LogsTruncated, event::Warning, event::WorldBegan,
                  event::WorldEnded, event::PodStands, event::News, event::JobEnded>;
 
 class JobObserver {

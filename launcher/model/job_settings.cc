@@ -160,6 +160,16 @@ constexpr Setting kSettings[] = {
    "In a ps job the servers keep the model, and with mode sync the place of each trainer in the data: "
    "whoever dies is started again alone. Servers of another runtime may not let a single trainer come back; "
    "`--restart=trainer=group` starts all trainers again."},
+  {"on_failure", "", "", "restart", "restart|replace", Group::restart, kOurs, Kind::value,
+   "what the failure of a trainer of a collective job means: the job ends or starts again (--max_restart), "
+   "or another process takes the trainer's place",
+   "With `replace` the other trainers go on in their processes, with what they have in memory, and take the "
+   "step that was cut again; see fleetrun-recovery(7). For scripts with `fleetrun.torch.recoverable`, on one "
+   "host. Where nobody can take the place, `restart` counts."},
+  {"spares", "", "", "None", "N", Group::restart, kOurs, Kind::value,
+   "processes that stand by for --on_failure=replace, up to where the script joins the others; default: 1",
+   "One that takes a place is followed by another. With 0 a trainer that fails is started again to take its "
+   "own place, which lasts as long as a start of the script."},
   {"restart_budget", "", "", "None", "CAUSE=N,…", Group::restart, kOurs, Kind::value,
    "restarts by cause, beside --max_restart: crash, oom, preemption, hang"},
   {"restart_backoff", "", "", "1", "SECONDS", Group::restart, kOurs, Kind::value,

@@ -16,4 +16,10 @@ std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role) {
   return indices;
 }
 
+std::optional<std::size_t> standby_role(const std::vector<RolePlan>& roles) {
+  for (std::size_t role = 0; role < roles.size(); ++role)
+    if (roles[role].stands_by_for) return role;
+  return std::nullopt;
+}
+
 }  // namespace fleetrun::launcher

@@ -30,14 +30,17 @@ struct RolePlan {
   int stop_signal = SIGTERM;
   Readiness ready;
   std::vector<std::size_t> after;  // roles that are ready before this one starts
+  /// Its processes stand by: each may become one of this role that has failed (--on_failure=replace).
+  std::optional<std::size_t> stands_by_for = {};
 
   bool operator==(const RolePlan&) const = default;
 };
 
 /// Variables that name an open descriptor of the process: where it says that it is ready,
-/// where it says how far it is, where it reads about the hosts of its job.
+/// where it says how far it is, where it reads about the hosts of its job, and about those that take the
+/// place of others.
 constexpr std::string_view kReadyVariable = "FLEETRUN_READY_FD", kHeartbeatVariable = "FLEETRUN_HEARTBEAT_FD",
-                           kWorldVariable = "FLEETRUN_WORLD_FD";
+                           kWorldVariable = "FLEETRUN_WORLD_FD", kMemberVariable = "FLEETRUN_MEMBER_FD";
 
 /// A descriptor that a process has beside its standard ones. `variable` stands in its environment too.
 struct NamedDescriptor {
@@ -96,5 +99,8 @@ std::vector<std::size_t> roles_of(const Plan& plan);
 
 /// The processes of a role, as indices into plan.processes.
 std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role);
+
+/// The role whose processes stand by, if there is one.
+std::optional<std::size_t> standby_role(const std::vector<RolePlan>& roles);
 
 }  // namespace fleetrun::launcher

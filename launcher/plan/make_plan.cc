@@ -14,6 +14,7 @@
 #include "launcher/plan/large_environment.h"
 #include "launcher/plan/plan_ranks.h"
 #include "launcher/plan/plan_roles.h"
+#include "launcher/plan/plan_spares.h"
 #include "launcher/plan/plan_torchrun.h"
 #include "runtime/base/env_contract.h"
 
@@ -66,6 +67,7 @@ void add_descriptors(const JobConfig& config, const RolePlan& role, ProcessSpec&
   };
   if (role.ready.kind == Readiness::Kind::descriptor) add(kReadyVariable, 9);
   if (config.rendezvous.kind != Rendezvous::Kind::none) add(kWorldVariable, 9);
+  if (config.replaces_failed && process.identity.mode == Mode::collective) add(kMemberVariable, 9);
   if (watches_steps(config)) add(kHeartbeatVariable, 8);
 }
 
@@ -140,6 +142,8 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
 
   bind(config, facts, plan);
   const int threads = threads_per_process(facts.cpus.cores, plan.processes.size());
+  const std::size_t first_spare = plan.processes.size();  // they do nothing while they stand by
+  plan_spares(config, plan);
   const auto by_role = programs_by_role(config, programs, plan);
   for (ProcessSpec& process : plan.processes) {
     const Program& program = *by_role[process.role];
@@ -164,6 +168,8 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
     add_descriptors(config, plan.roles[process.role], process);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }
+  for (std::size_t i = first_spare; i < plan.processes.size(); ++i)
+    name_spare(i - first_spare, plan.processes[i]);
   if (config.torchrun) follow_torchrun(config, facts, plan);
   move_large_lists(plan, config.longest_list);
   return plan;

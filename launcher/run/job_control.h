@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "launcher/logs/log_files.h"
+#include "launcher/model/job_action.h"
 #include "launcher/model/job_event.h"
 #include "launcher/model/plan.h"
 
@@ -41,6 +42,8 @@ class JobControl {
   virtual void request_stop(bool now) = 0;
   /// Tells all observers, and kills the culprits.
   virtual void report_hang(const event::HangFound& hang) = 0;
+  /// A process has said something about its place.
+  virtual void heard(const MemberSaid& said) = 0;
   /// Tells all observers.
   virtual void tell(const JobEvent& event) = 0;
 };

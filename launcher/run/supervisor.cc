@@ -20,6 +20,7 @@
 #include "launcher/failure/explainer.h"
 #include "launcher/failure/report.h"
 #include "launcher/plan/make_plan.h"
+#include "launcher/plan/plan_spares.h"
 #include "launcher/run/pod_reports.h"
 #include "launcher/run/readiness.h"
 #include "runtime/base/still_here.h"
@@ -112,6 +113,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     handle(Hung{hang.culprits});
   }
 
+  void heard(const MemberSaid& said) override { handle(said); }
   void tell(const JobEvent& event) override {
     explainer_.on_event(event);
     for (JobObserver* observer : settings_.observers) observer->on_event(event);
@@ -219,7 +221,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   bool only_follows(std::size_t index, const ExitReason& reason) const {
     if (reason.ok() || state_.stopping() || state_.phase() == Phase::done) return false;
     std::size_t alive = 0;
-    for (std::size_t i = 0; i < lives_.size(); ++i) alive += state_.alive(i) ? 1 : 0;
+    for (std::size_t i = 0; i < lives_.size(); ++i) alive += state_.alive(i) && !state_.stands_by(i) ? 1 : 0;
     const bool closed_pipe = reason.kind == ExitReason::Kind::signaled && reason.code == SIGPIPE;
     return alive > held_.size() + 1 && (closed_pipe || Explainer::only_follows(logs_[index]));
   }
@@ -380,7 +382,10 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
       if (fd >= 0) extras.passed.push_back({fd, descriptor.number});
       if (fd < 0) extras.environment.push_back(descriptor.variable);  // without a value: it is taken away
     }
-    extras.alone = plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any();
+    extras.alone = state_.is_replaceable(action.index) ||
+                   (plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any());
+    if (state_.stands_by(action.index))
+      std::ranges::move(standby_environment(plan_), std::back_inserter(extras.environment));
     pod_->start(action.index, process, extras);
   }
 
@@ -393,10 +398,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     }
     if (link()) std::ranges::move(signs_of_other_hosts(plan_, action.role), std::back_inserter(signs));
     const auto on_done = [this, role = action.role](bool all) {
-      if (all)
-        handle(RoleReady{role});
-      else
-        handle(ReadyTimeout{role});
+      handle(all ? Event(RoleReady{role}) : Event(ReadyTimeout{role}));
     };
     probes_[action.role] = watch_role(loop_, readiness, std::move(signs), plan_.ready_timeout, on_done);
   }
@@ -534,19 +536,15 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     timeout_.cancel();
     look_.cancel();
     settle_.cancel();
-    if (through_)
-      through_->finish([this] { show_rest(); });
-    else
-      show_rest();
+    if (!through_) return show_rest();
+    through_->finish([this] { show_rest(); });
   }
 
   void show_rest() {
     const int status = make_report(state_, plan_, explainer_.history()).exit_status;
     tell(event::JobEnded{job_end_ ? job_end_->exit_status : status});
-    if (view_)
-      view_->drain([this] { loop_.stop(); });
-    else
-      loop_.stop();
+    if (!view_) return loop_.stop();
+    view_->drain([this] { loop_.stop(); });
   }
 
   void start_log_through() {

@@ -20,6 +20,7 @@
 #include "launcher/plan/make_plan.h"
 #include "launcher/plan/plan_json.h"
 #include "launcher/run/job_health.h"
+#include "launcher/run/member_link.h"
 #include "launcher/run/standard_input.h"
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
@@ -141,6 +142,7 @@ int Session::run_here() {
   const std::unique_ptr<JobObserver> reporter = console_.reporter(plan_);
   settings_.observers = {reporter.get()};
   settings_.parts.push_back(job_health(config_, environment_));
+  settings_.parts.push_back(member_link(leases_, config_.host));
   settings_.parts.push_back(job_services(services(background)));
   settle_terminal(std::move(background));
   console_.set_patience(kPatience);

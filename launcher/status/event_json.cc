@@ -172,6 +172,17 @@ std::string line_of(const event::FailureExplained& e, const Plan& plan, EventTim
       .end();
 }
 
+std::string line_of(const event::GenerationBegan& e, const Plan& plan, EventTime now) {
+  Line line("generation_began", now);
+  line.field("generation", e.generation).field("step", e.step).names("trainers", plan, e.seats);
+  std::vector<std::size_t> lost, by;
+  for (const auto& replaced : e.replaced) {
+    lost.push_back(replaced.lost);
+    by.push_back(replaced.by);
+  }
+  return line.names("lost", plan, lost).names("by", plan, by).end();
+}
+
 std::string line_of(const event::RestartDecided& e, const Plan& plan, EventTime now) {
   return Line("restart_decided", now)
       .process(plan, e.index)

@@ -30,6 +30,12 @@ std::span<const EnvVariable> other_variables() noexcept {
      "number of the generation), attempt, run, hash, in_place, node, node_rank, nodes, and trainers and "
      "servers with rank, endpoint, node and id. The Python package reads it: `fleetrun.elastic.world()`.",
      true},
+    {"FLEETRUN_MEMBER_FD", collective,
+     "with --on_failure=replace: a socket on which a process hears who takes whose place",
+     "See fleetrun-recovery(7). The Python package reads it.", true},
+    {"FLEETRUN_STANDBY", collective,
+     "1: the process has no rank yet, and stands by to take the place of one (--on_failure=replace)",
+     "The variables that tell a rank are not set until it has one.", true},
     {"FLEETRUN_SERVER_FIGURES", every,
      "of parameter servers: the file that a server replaces once a second with its metrics",
      "One line of JSON, for `fleetrun top`, `fleetrun status` and --metrics. The Python package writes it "

@@ -200,6 +200,29 @@ TEST_CASE("what does not fit about hosts is refused by name") {
         "--secret_file is 's': --insecure is given too, and nothing is proven then");
 }
 
+TEST_CASE("who fails is replaced in collective jobs of one host") {
+  const auto replace = [](std::map<std::string, std::string, std::less<>> more) {
+    more["on_failure"] = "replace";
+    return options(std::move(more));
+  };
+  CHECK_FALSE(make_job_config(options({}), {}).replaces_failed);
+  CHECK(make_job_config(replace({}), {}).replaces_failed);
+  CHECK(make_job_config(replace({}), {}).spares == 1);
+  CHECK(make_job_config(replace({{"spares", "0"}}), {}).spares == 0);
+  CHECK(make_job_config(replace({{"spares", "3"}}), {}).spares == 3);
+  CHECK(refusal(options({{"on_failure", "x"}})).starts_with("--on_failure is 'x': "));
+  CHECK(refusal(options({{"spares", "2"}})) ==
+        "--spares is '2': nobody takes the place of a trainer that fails");
+  CHECK(refusal(replace({{"server_num", "1"}})) ==
+        "--on_failure is 'replace': a ps job has no trainers that can be replaced");
+  const std::string hosts =
+      "--on_failure is 'replace': the job is on several hosts, and processes take each other's places on one";
+  CHECK(refusal(replace({{"nnodes", "2"}, {"master", "10.0.0.1:7000"}})) == hosts);
+  CHECK(refusal(replace({{"hosts", "a,b"}})) == hosts);
+  CHECK(refusal(replace({{"restart", "trainer=group"}})) ==
+        "--restart is 'trainer=group': --on_failure=replace says who is started again");
+}
+
 TEST_CASE("every setting is in the table once, and every default is accepted") {
   std::vector<std::string> names, variables;
   const auto add = [](std::vector<std::string>& seen, const std::string& name) {

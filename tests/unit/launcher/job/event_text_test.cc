@@ -77,6 +77,10 @@ TEST_CASE("every event is accepted, and signals are named") {
   CHECK(text.on(event::ProcessNotStarted{0, 0, "exec", 2}).text ==
         "trainer 0 could not be started: No such file or directory (exec)");
   CHECK(text.on(event::AllRunning{}).text == "all 2 processes run");
+  CHECK(text.on(event::GenerationBegan{1, 17, {1, 0}, {0}, {{0, 0, 1}}}).text ==
+        "trainer 1 takes the place of trainer 0 as rank 0; step 17 is next (generation 1)");
+  CHECK(text.on(event::GenerationBegan{2, -1, {0, 1}, {}, {}}).text ==
+        "the trainers meet again (generation 2)");
   CHECK(text.on(event::RoleReady{0}).text == "trainer is ready");
   CHECK(text.on(event::FailureExplained{0, 0, {FailureKind::crash, "exited with 3", "", "", "look"}}).text ==
         "trainer 0 exited with 3\n  hint: look");

@@ -349,3 +349,72 @@ TEST_CASE("the time of a job can be up while it runs and between attempts") {
   CHECK(words(between.on(TimedOut{})) == Words{"end"});
   CHECK(between.timed_out());
 }
+
+namespace {
+
+constexpr std::size_t kSpare = 1;  // the role of who stands by, in a job with --on_failure=replace
+
+/// Two trainers and one process that stands by, all of them at work.
+JobState replacing(RestartRules rules = {}) {
+  RolePlan trainers = role("trainer", RestartScope::group), spares = trainers;
+  spares.name = "spare";
+  spares.serves = true;
+  spares.stands_by_for = 0;
+  JobState state({trainers, spares}, {0, 0, kSpare}, RestartPolicy(rules, 1));
+  state.begin();
+  state.on(MemberSaid{.index = 0, .what = MemberSaid::What::trains});
+  state.on(MemberSaid{.index = 1, .what = MemberSaid::What::trains});
+  state.on(MemberSaid{.index = 2, .what = MemberSaid::What::waits});
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a trainer that fails is replaced, and is started again to stand by") {
+  JobState state = replacing();
+  CHECK(words(state.on(Exited{1, kKilled})) == Words{"explain 1 alone"});
+  CHECK(state.phase() == Phase::running);
+  CHECK(words(state.on(because(1))) == Words{"sweep 1"});
+  CHECK(words(state.on(Swept{1})) == Words{"rest 1 0 ms"});
+  CHECK(words(state.on(BackoffElapsed{1})) == Words{"start 1 (attempt 1)"});
+  CHECK(state.stands_by(1));
+  const auto actions =
+      state.on(MemberSaid{.index = 0, .what = MemberSaid::What::leaves, .generation = 0, .step = 5});
+  const auto* began = told<event::GenerationBegan>(actions);
+  REQUIRE(began);
+  CHECK(began->seats == std::vector<std::size_t>{0, 2});
+  CHECK(state.role_of(2) == 0);
+  CHECK(state.role_of(1) == kSpare);
+
+  CHECK(words(state.on(Exited{2, kWell})).empty());
+  CHECK(words(state.on(Exited{0, kWell})) == Words{"stop 1", "grace of role 1"});
+  CHECK(words(state.on(Exited{1, kTerminated})) == Words{"end"});
+  CHECK_FALSE(state.failure());
+}
+
+TEST_CASE("one that stands by fails for itself") {
+  JobState state = replacing();
+  CHECK(words(state.on(Exited{2, code(1)})) == Words{"explain 2 alone"});
+  CHECK(words(state.on(because(2))) == Words{"sweep 2"});
+  CHECK(state.phase() == Phase::running);
+}
+
+TEST_CASE("where nobody can take the place all are started again, as often as --max_restart says") {
+  JobState state = replacing(budget_of(1));
+  CHECK(words(state.on(Exited{1, kKilled})) == Words{"explain 1 alone"});
+  CHECK(words(state.on(Exited{0, kKilled})) == Words{"stop 2", "grace of role 1"});
+  CHECK(words(state.on(Exited{2, kTerminated})) == Words{"explain 0"});
+  CHECK(words(state.on(because(0))) == Words{"sweep all"});
+  CHECK(words(state.on(Swept{})) == Words{"rest all 0 ms"});
+  CHECK(words(state.on(BackoffElapsed{})) ==
+        Words{"prepare 1", "start 0 (attempt 1)", "start 1 (attempt 1)", "start 2 (attempt 1)"});
+  CHECK(state.role_of(1) == 0);
+  CHECK(state.stands_by(2));
+}
+
+TEST_CASE("a trainer that ends while another waits for its place to be taken fails the job") {
+  JobState state = replacing();
+  CHECK(words(state.on(Exited{1, kKilled})) == Words{"explain 1 alone"});
+  CHECK(words(state.on(Exited{0, kWell})) == Words{"stop 2", "grace of role 1"});
+  CHECK(words(state.on(Exited{2, kTerminated})) == Words{"explain 1"});
+}

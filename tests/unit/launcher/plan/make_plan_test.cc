@@ -1,10 +1,13 @@
 #include "launcher/plan/make_plan.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "launcher/host/find_devices.h"
 #include "launcher/host/probe_host.h"
 #include "launcher/plan/plan_json.h"
+#include "launcher/plan/plan_spares.h"
 #include "runtime/base/env_contract.h"
 #include "runtime/base/error.h"
 
@@ -201,6 +204,35 @@ TEST_CASE("processes are bound where the facts hold a topology, and the user is 
   CHECK(plan.processes[1].cpus == std::vector<int>{1});
   CHECK(plan.processes[1].memory_nodes == std::vector<int>{1});
   CHECK(plan.notes == std::vector<std::string>{"--bind=core: 3 processes share 2 cores"});
+}
+
+TEST_CASE("processes that stand by are trainers without a rank") {
+  JobConfig job = config(Mode::collective);
+  job.nproc_per_node = 2;
+  job.replaces_failed = true;
+  job.spares = 2;
+  const Plan plan = make_plan(job, program(), facts(0, 2));
+  REQUIRE(plan.processes.size() == 4);
+  REQUIRE(plan.roles.size() == 2);
+  CHECK(plan.roles[1].name == "spare");
+  CHECK(plan.roles[1].serves);
+  CHECK(standby_role(plan.roles) == 1);
+  CHECK(plan.roles[1].stands_by_for == 0);
+  CHECK(plan.processes[3].name == "spare 1");
+  CHECK(plan.processes[3].log_name == "sparelog.1");
+  CHECK(plan.processes[3].ports.empty());
+  CHECK(plan.processes[0].environment.has("FLEETRUN_MEMBER_FD"));
+  CHECK(rank_environment(plan, 1).value_or("PADDLE_TRAINER_ID", "") == "1");
+  CHECK(rank_environment(plan, 0).value_or("RANK", "") == "0");
+  CHECK_FALSE(rank_environment(plan, 0).has("WORLD_SIZE"));
+  const std::vector<std::string> standby = standby_environment(plan);
+  CHECK(std::count(standby.begin(), standby.end(), "FLEETRUN_STANDBY=1") == 1);
+  CHECK(std::count(standby.begin(), standby.end(), "RANK") == 1);
+  CHECK(std::count(standby.begin(), standby.end(), "WORLD_SIZE") == 0);
+
+  job.nproc_per_node = 1;
+  CHECK_THROWS_WITH(make_plan(job, program(), facts(0, 1)),
+                    doctest::Contains("a process in its place has nobody to get its state from"));
 }
 
 TEST_CASE("the same spec and the same facts give the same plan, another fact gives another") {

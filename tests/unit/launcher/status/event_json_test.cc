@@ -49,6 +49,7 @@ std::vector<JobEvent> one_of_each() {
           event::WorldBegan{2, 1, 4, 1, {"h1", "h2"}, "0123456789abcdef"},
           event::WorldEnded{"h3 was lost", false},
           event::PodStands{true},
+          event::GenerationBegan{1, 17, {0, 2}, {1}, {{1, 1, 2}}},
           event::News{"h3 has joined", false},
           event::JobEnded{137}};
 }
