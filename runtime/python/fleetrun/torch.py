@@ -33,6 +33,7 @@ except ImportError:  # before PyTorch 2.1
     _before_steps = None
 
 from fleetrun._error import Error
+from fleetrun.distributed.parallel.recoverable import Recoverable, recoverable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from fleetrun.ps import Client
 
-__all__ = ["Embedding", "EmbeddingBag", "prefetch", "RowOptimizer"]
+__all__ = ["Embedding", "EmbeddingBag", "prefetch", "recoverable", "Recoverable", "RowOptimizer"]
 
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 # Steps of optimizers that leave a layer with gradients out, until its user is told.

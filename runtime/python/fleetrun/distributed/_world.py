@@ -10,11 +10,13 @@ from __future__ import annotations
 import atexit
 import itertools
 import sys
+import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
 from fleetrun.distributed._channel import Channel
+from fleetrun.distributed._membership import the_member, wait_for_place
 
 if TYPE_CHECKING:
     from fleetrun import _native
@@ -71,6 +73,7 @@ class Group:
                     f"rank {self._world.rank} makes a call of {self.name}, which has the ranks {self.ranks}",
                     "ask group.is_member() first",
                 )
+            self._world.check_fed(self)
             self._communicator = self._world.make_communicator(
                 f"group/{self.id}", self.ranks, **self._options
             )
@@ -100,6 +103,7 @@ class Group:
         """Lets the communicator and the channels go."""
         self._world.forget(self._communicator)
         self._communicator = None
+        self._purposes = itertools.count()
         for channel in self._channels.values():
             self._world.forget(channel.communicator)
         self._channels = {}
@@ -116,6 +120,10 @@ class TheWorld:
         self._numbers = itertools.count(1)
         self._communicators: list[Any] = []
         self.groups: dict[Any, Any] = {}
+        # Who has something to drop with a generation (fleetrun.distributed._membership): drop().
+        self.followers: weakref.WeakSet[Any] = weakref.WeakSet()
+        # Called before a group of all ranks is made.
+        self.before_groups: Any = None
 
     @property
     def is_joined(self) -> bool:
@@ -127,10 +135,57 @@ class TheWorld:
         if self._native is None:
             from fleetrun import _native
 
-            self._native = _native.World.join()
-            self.groups = {0: Group(self, 0, range(self._native.size))}
+            wait_for_place()
+            member = the_member()
+            if member is None:
+                self._native = _native.World.join()
+            else:
+                from fleetrun.distributed._generations import the_generations
+
+                member.on_lost = self.abort
+                the_generations.meet(self, member)
+            self.groups = {0: Group(self, 0, range(self.size))}
             atexit.register(self._at_exit)
         return self
+
+    def enter(self, environment: dict[str, str] | None) -> None:
+        """Meets the ranks of a generation, after drop()."""
+        from fleetrun import _native
+
+        self._native = _native.World.join(environment)
+
+    def drop(self) -> None:
+        """Lets go of the generation, and of all that belongs to it. Groups are made again by their next
+        call."""
+        self.abort("this rank has left the generation")
+        for follower in list(self.followers):
+            follower.drop()
+        for group in self.groups.values():
+            group.close()
+        self._communicators = []
+        self._native = None
+
+    def abort(self, why: str) -> None:
+        """The calls under way fail, here and elsewhere. From any thread."""
+        for communicator in list(self._communicators):
+            communicator.abort(why)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this process has taken a place, and has not got the state of the training yet."""
+        member = the_member()
+        return member is not None and member.is_new
+
+    def check_fed(self, group: Group) -> None:
+        """Throws: Error(config) while the other ranks do not make the calls that this one comes past."""
+        if self.is_new:
+            raise Error(
+                "config",
+                f"a call of {group.name}, made by a process that takes the place of rank {self.rank}: the "
+                "others have made theirs long ago",
+                "make calls of all ranks in Recoverable.step(), or before none but fleet.init and "
+                "fleet.distributed_model",
+            )
 
     @property
     def rank(self) -> int:
@@ -154,7 +209,10 @@ class TheWorld:
 
     def make_communicator(self, name: str, ranks: Iterable[int], **options: Any) -> _native.Communicator:
         """A native communicator of `ranks`; see collective/groups/world.h."""
-        communicator = self.join()._native.make_communicator(name, list(ranks), **options)
+        ranks = list(ranks)
+        if self.before_groups is not None and len(ranks) in (0, self.size):
+            self.before_groups()
+        communicator = self.join()._native.make_communicator(name, ranks, **options)
         self._communicators.append(communicator)
         return communicator
 

@@ -378,7 +378,10 @@ def _elements(array, count, rows, ranks):
 
 
 def barrier(group: Group | None = None) -> None:
-    """Returns when every rank of the group has called it."""
+    """Returns when every rank of the group has called it; at once in a process that takes the place of a
+    rank, which has been there."""
+    if the_world.is_new:
+        return
     _call(_group(group), True, _native.Call(_KIND.barrier))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from fleetrun.distributed._membership import wait_for_place
+
 if TYPE_CHECKING:
     from fleetrun.distributed._world import Group
 
@@ -14,6 +16,7 @@ __all__ = ["get_rank", "get_world_size", "ParallelEnv"]
 def get_rank(group: Group | None = None) -> int:
     """The trainer's rank: PADDLE_TRAINER_ID, 0 without a launcher; with a group its place in that, -1 outside
     of it."""
+    wait_for_place()
     return int(os.environ.get("PADDLE_TRAINER_ID", "0")) if group is None else group.rank
 
 

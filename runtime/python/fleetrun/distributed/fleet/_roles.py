@@ -18,6 +18,7 @@ from typing import Any
 
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
+from fleetrun.distributed._membership import wait_for_place
 
 
 class Role:
@@ -245,6 +246,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         output[...] = self._all_reduce(input, mode)
 
     def _find_role(self):
+        wait_for_place()
         self._role = Role.WORKER
         if self.is_collective:
             self._collective()

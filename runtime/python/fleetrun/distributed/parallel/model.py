@@ -69,10 +69,13 @@ class DistributedDataParallel(torch.nn.Module):
         self._forget_exchange()
         check_module(module, self._parameters_here())
         if self._ddp.group.nranks > 1:
-            self._check()
+            is_new = the_world.is_new  # the state comes from another rank, in Recoverable.step()
+            if not is_new:
+                self._check()
             synchronize_batch_norms(module, self._ddp.group)
-            if self._ddp.init_sync:
+            if self._ddp.init_sync and not is_new:
                 self._broadcast(self._tensors(self._ddp.shares_first_buffers))
+            the_world.followers.add(self)
 
     # ---- what is exchanged ----
 
@@ -82,6 +85,12 @@ class DistributedDataParallel(torch.nn.Module):
         self._communicators: list[Any] = []
         self._uneven: UnevenInputs | None = None
         self._known = {id(parameter) for parameter in self.module.parameters()}
+
+    def drop(self) -> None:
+        """The ranks' generation is over: what is exchanged is planned again."""
+        if self._reducer is not None:
+            self._reducer.close()
+        self._forget_exchange()
 
     def _is_left_out(self, name):
         return name in getattr(self.module, "_ddp_params_and_buffers_to_ignore", ())
@@ -268,6 +277,7 @@ class DistributedDataParallel(torch.nn.Module):
         self._ddp = DdpArguments(**{**state["_ddp"], "group": group})
         self._hook = None
         self._forget_exchange()
+        the_world.followers.add(self)
 
 
 class DataParallel(DistributedDataParallel):

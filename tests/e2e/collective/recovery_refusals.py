@@ -1,0 +1,76 @@
+"""What recoverable() refuses, for test_recovery.py: with local SGD where CASE is "local", else the rest."""
+
+import os
+import sys
+
+import torch
+
+import fleetrun
+import fleetrun.distributed.fleet as fleet
+from fleetrun.torch import recoverable
+
+case = os.environ["CASE"]
+strategy = fleet.DistributedStrategy()
+strategy.localsgd = case == "local"
+fleet.init(is_collective=True, strategy=strategy)
+model = fleet.distributed_model(torch.nn.Linear(2, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+inputs = torch.ones(1, 2)
+
+
+class Odd:
+    """An object whose state is not data."""
+
+    def state_dict(self):
+        return {"made": object()}
+
+    def load_state_dict(self, state):
+        pass
+
+
+def step():
+    model(inputs).sum().backward()
+    optimizer.step()
+    return object()
+
+
+def refused(call, *arguments):
+    """Prints what is refused."""
+    try:
+        call(*arguments)
+        print("accepted")
+    except fleetrun.Error as error:
+        print("refused:", error)
+
+
+def step_within_join(run):
+    with model.join():
+        run.step(step)
+
+
+def several_steps(run):
+    for _ in run.batches([1]):
+        run.step(step)
+        run.step(step)
+
+
+def uneven_steps(run):
+    for _ in run.batches(range(2 + (fleet.worker_index() == 0))):
+        run.step(fleet.worker_index)
+    run.step(fleet.worker_index)
+
+
+if case == "local":
+    refused(recoverable, model, optimizer)
+else:
+    refused(recoverable, optimizer)
+    refused(recoverable, model, torch.optim.SGD([torch.nn.Parameter(inputs)], lr=0.1))
+    refused(recoverable, model, 17)
+    refused(recoverable, model, Odd())
+    run = recoverable(model, optimizer)
+    refused(recoverable, model, optimizer)
+    refused(step_within_join, run)
+    refused(several_steps, run)
+    refused(uneven_steps, run)
+sys.stdout.flush()
+os._exit(0)
