@@ -149,6 +149,22 @@ Topology topology_for_binding(const CpuFacts& cpus, const std::vector<std::strin
   return topology;
 }
 
+std::set<std::string> core_keys(const Topology& topology) {
+  std::set<std::string> keys;
+  for (const Core& core : topology.cores) {
+    for (const int cpu : core.cpus) keys.insert("cpu " + std::to_string(cpu));
+  }
+  return keys;
+}
+
+Topology without_held(Topology topology, const std::map<std::string, std::string>& held) {
+  std::erase_if(topology.cores, [&](const Core& core) {
+    return std::any_of(core.cpus.begin(), core.cpus.end(),
+                       [&](int cpu) { return held.contains("cpu " + std::to_string(cpu)); });
+  });
+  return topology;
+}
+
 Bindings bind_processes(Bind spec, const Topology& topology, const Devices& devices) {
   Bindings nothing;
   nothing.processes.resize(devices.size());

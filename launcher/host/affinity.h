@@ -10,6 +10,8 @@
 // Where there are more processes than cores, `core` lets them share, and says so.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,12 @@ bool binds(Bind spec, const CpuFacts& cpus, std::size_t processes) noexcept;
 /// The topology as far as it may be used, for the devices at these PCI addresses. Looks at the machine.
 /// Throws: Error(host), as read_topology() does.
 Topology topology_for_binding(const CpuFacts& cpus, const std::vector<std::string>& pci);
+
+/// "cpu 3" for each CPU of the cores: what --bind=core holds of this host. Pure.
+std::set<std::string> core_keys(const Topology& topology);
+
+/// Without the cores of which another job holds a CPU. Pure.
+Topology without_held(Topology topology, const std::map<std::string, std::string>& held);
 
 /// `devices[i]` holds the PCI addresses of process i's devices.
 Bindings bind_processes(Bind spec, const Topology& topology,

@@ -182,10 +182,52 @@ struct Choice {
   bool inherited = true;
 };
 
-Choice choose(const DeviceSpec& spec, const DeviceList& list) {
+/// The trainer of rank 0 takes the first device that it sees, whichever way its script finds it.
+Choice counted_from_zero(Choice choice) {
+  if (choice.indices != numbers_below(choice.tokens.size())) choice.inherited = false;
+  if (!choice.inherited) choice.indices = numbers_below(choice.tokens.size());
+  return choice;
+}
+
+[[noreturn]] void refuse_held(std::size_t wanted, std::size_t free, const Choice& all,
+                              const DeviceList& list) {
+  std::vector<std::string> held, shared(all.tokens.begin(), all.tokens.begin() + std::ptrdiff_t(wanted));
+  for (const std::string& token : all.tokens) {
+    const auto found = list.held.find(device_key(token, list));
+    if (found != list.held.end()) held.push_back(token + " (pod " + printable(found->second) + ")");
+  }
+  throw Error(ErrorKind::host,
+              std::to_string(wanted) + (wanted == 1 ? " trainer needs" : " trainers need") +
+                  " devices, and " + std::to_string(free) + " of " + std::to_string(all.tokens.size()) +
+                  " are free; other jobs of yours hold " + join(held, ", "),
+              "wait for them (fleetrun list), share devices with --devices=" + join(shared, ",") +
+                  ", or train on the CPU with an empty " + list.variable);
+}
+
+/// The visible devices that no other job holds, where the user has not said which.
+Choice choose_free(const DeviceSpec& spec, const DeviceList& list) {
   const auto count = static_cast<std::size_t>(spec.processes.value_or(0));
-  if (!spec.devices && list.unknown) return {numbers_below(count), numbers_below(count), true};
-  if (!spec.devices) return {list.tokens, numbers_below(list.tokens.size()), list.inherited};
+  const Choice all = list.unknown ? Choice{numbers_below(count), numbers_below(count), true}
+                                  : Choice{list.tokens, numbers_below(list.tokens.size()), list.inherited};
+  const std::size_t wanted = spec.processes ? count : all.tokens.size();
+  Choice free = {{}, {}, all.inherited};
+  for (std::size_t i = 0; i < all.tokens.size(); ++i) {
+    if (list.held.contains(device_key(all.tokens[i], list))) continue;
+    free.tokens.push_back(all.tokens[i]);
+    free.indices.push_back(all.indices[i]);
+  }
+  const bool asked_for = list.from_environment && wanted == all.tokens.size();
+  if (free.tokens.size() == all.tokens.size() || wanted > all.tokens.size() || asked_for) return all;
+  if (free.tokens.empty() || free.tokens.size() < wanted) refuse_held(wanted, free.tokens.size(), all, list);
+  if (wanted > 1) {
+    free.tokens.resize(wanted);
+    free.indices.resize(wanted);
+  }
+  return counted_from_zero(std::move(free));
+}
+
+Choice choose(const DeviceSpec& spec, const DeviceList& list) {
+  if (!spec.devices) return choose_free(spec, list);
   Choice choice = {{}, {}, list.inherited};
   for (const std::string& device : *spec.devices) {
     if (const auto place = place_of(device, list)) {
@@ -203,10 +245,7 @@ Choice choose(const DeviceSpec& spec, const DeviceList& list) {
   if (!choice.inherited && names != 0 && names != std::ssize(choice.tokens))
     throw Error(ErrorKind::host, "--devices has numbers and names in one list: " + join(*spec.devices, ","),
                 "write all of them as names");
-  // The trainer of rank 0 takes the first device that it sees, whichever way its script finds it.
-  if (choice.indices != numbers_below(choice.tokens.size())) choice.inherited = false;
-  if (!choice.inherited) choice.indices = numbers_below(choice.tokens.size());
-  return choice;
+  return counted_from_zero(std::move(choice));
 }
 
 /// One trainer's part of the choice: `count` devices from `first` on.
@@ -240,6 +279,15 @@ std::vector<std::string> parse_visible_devices(const std::string& text) {
   });
   devices.erase(end, devices.end());
   return devices;
+}
+
+std::string device_key(const std::string& token, const DeviceList& list) {
+  if (list.kind == DeviceKind::custom) return list.backend + " " + token;
+  if (list.kind == DeviceKind::xpu) return "xpu " + token;
+  const DeviceFile* file = is_mig(token) ? nullptr : file_of(token, list.files);
+  if (!file) return "gpu " + token;
+  if (!file->uuid.empty()) return "gpu " + file->uuid;
+  return "gpu " + (file->pci.empty() ? "/dev/nvidia" + std::to_string(file->number) : file->pci);
 }
 
 std::vector<DeviceFile> read_device_files(const std::string& root) {
@@ -320,6 +368,12 @@ DevicePlan plan_devices(const DeviceSpec& spec, const DeviceList& list) {
   if (trainers > devices) return plan;
   for (std::size_t i = 0; i < trainers; ++i)
     plan.processes.push_back(part_of(choice, i, trainers == 1 ? devices : 1, list));
+  for (std::size_t i = 0; i < (trainers == 1 ? devices : trainers); ++i) {
+    plan.keys.push_back(device_key(choice.tokens[i], list));
+    if (const auto held = list.held.find(plan.keys.back()); held != list.held.end())
+      plan.notes.push_back("device " + printable(choice.tokens[i]) + " is used by pod " +
+                           printable(held->second) + ", too");
+  }
   return plan;
 }
 

@@ -41,9 +41,13 @@ DeviceList visible_devices(const Environ& environ, const std::vector<DeviceFile>
 /// "2,0,-1,3" → {"2","0"}. Pure.
 std::vector<std::string> parse_visible_devices(const std::string& text);
 
+/// What a device is called among all jobs of this host: "gpu GPU-8a2f-44", "npu 3". Pure.
+std::string device_key(const std::string& token, const DeviceList& list);
+
 /// Pure. A trainer that is alone gets all devices. More trainers than devices run on the CPU,
-/// unless devices were asked for.
-/// Throws: Error(host) when devices were asked for that are not visible, or too few.
+/// unless devices were asked for. Devices that another job holds are passed over, unless they were asked for:
+/// by --devices, or by a variable that shows as many as there are trainers.
+/// Throws: Error(host) when devices were asked for that are not visible, or too few; when too few are free.
 DevicePlan plan_devices(const DeviceSpec& spec, const DeviceList& list);
 
 }  // namespace fleetrun::launcher

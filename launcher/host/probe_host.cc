@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "launcher/config/job_file_roles.h"
 #include "launcher/host/affinity.h"
 #include "launcher/host/find_devices.h"
 #include "launcher/host/find_program.h"
 #include "launcher/host/read_topology.h"
+#include "launcher/host/run_directory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/random_bytes.h"
@@ -172,6 +174,41 @@ std::string compat_directory(const JobConfig& config, const std::vector<Program>
   return find_compat_directory("", absolute_path(directory_of(config.script)), environ);
 }
 
+/// The cores that no other job is pinned to; none, with a note, where these are too few.
+std::optional<Topology> free_topology(const JobConfig& config, HostFacts& facts, std::size_t processes,
+                                      const HostClaims& claims) {
+  std::vector<std::string> pci;
+  for (const DeviceFile& file : facts.devices.files) pci.push_back(file.pci);
+  const Topology all = topology_for_binding(facts.cpus, pci);
+  Topology free = without_held(all, claims.held());
+  const std::size_t needed = config.bind == Bind::core ? std::min(processes, all.cores.size()) : 1;
+  if (free.cores.size() >= std::min(needed, all.cores.size())) return free;
+  facts.notes.push_back("--bind=" + std::string(to_string(config.bind)) + ": " +
+                        std::to_string(all.cores.size() - free.cores.size()) + " of " +
+                        std::to_string(all.cores.size()) +
+                        " cores are pinned by other jobs (fleetrun list), so nothing is bound");
+  return std::nullopt;
+}
+
+/// Ports, devices and cores. What other jobs hold is looked up only where this one is going to take some.
+void take_parts(const JobConfig& config, const Environ& environ, PortLeases& leases, HostClaims& claims,
+                HostFacts& facts) {
+  // torchrun gives no devices out: its scripts take cuda:LOCAL_RANK.
+  const bool devices = config.mode == Mode::collective && !config.torchrun &&
+                       (facts.devices.unknown || !facts.devices.tokens.empty());
+  if (devices || binds(config.bind, facts.cpus, 2))
+    claims = HostClaims(run_directories(environ, ::geteuid()));
+  if (devices) facts.devices.held = claims.held();
+  const DevicePlan plan = config.mode == Mode::ps ? DevicePlan() : device_plan(config, facts);
+  std::set<std::string> taken;
+  if (devices) taken.insert(plan.keys.begin(), plan.keys.end());
+  lease_ports(config, plan.trainers, leases, facts);
+  if (const std::size_t processes = process_count(config, facts); binds(config.bind, facts.cpus, processes))
+    facts.topology = free_topology(config, facts, processes, claims);
+  if (facts.topology && config.bind == Bind::core) taken.merge(core_keys(*facts.topology));
+  claims.hold(facts.pod_name, taken);
+}
+
 }  // namespace
 
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases) {
@@ -225,7 +262,8 @@ bool imports_fleetrun(const std::string& program_text) {
 
 DevicePlan device_plan(const JobConfig& config, const HostFacts& facts) {
   const int cpus = std::max(1, static_cast<int>(facts.cpus.allowed.size()));
-  if (config.trainers_by == TrainersBy::cpu) return {cpus, {}};
+  if (config.trainers_by == TrainersBy::cpu)
+    return {.trainers = cpus, .processes = {}, .keys = {}, .notes = {}};
   DevicePlan plan = plan_devices({config.devices, config.nproc_per_node}, facts.devices);
   if (!plan.processes.empty() || config.trainers_by == TrainersBy::number) return plan;
   if (config.trainers_by == TrainersBy::gpu)
@@ -237,7 +275,7 @@ DevicePlan device_plan(const JobConfig& config, const HostFacts& facts) {
 }
 
 HostFacts probe_host(const JobConfig& config, const std::vector<Program>& programs, const Environ& environ,
-                     PortLeases& leases) {
+                     PortLeases& leases, HostClaims& claims) {
   HostFacts facts;
   facts.pod_name = random_pod_name();
   facts.working_directory = absolute_path("");
@@ -247,14 +285,8 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   leave_named_ports_out(config, leases);
   facts.devices = visible_devices(environ, read_device_files(""), config.device_flag);
   facts.cpus = read_cpu_facts("");
-  const DevicePlan devices = config.mode == Mode::ps ? DevicePlan() : device_plan(config, facts);
-  lease_ports(config, devices.trainers, leases, facts);
+  take_parts(config, environ, leases, claims, facts);
   facts.own_servers = runs_own_servers(config, programs);
-  if (binds(config.bind, facts.cpus, process_count(config, facts))) {
-    std::vector<std::string> pci;
-    for (const DeviceFile& file : facts.devices.files) pci.push_back(file.pci);
-    facts.topology = topology_for_binding(facts.cpus, pci);
-  }
   if (config.compat_paddle) facts.compat_directory = compat_directory(config, programs, environ);
   facts.base_path = environ.value_or("PATH", "/usr/local/bin:/usr/bin:/bin");
   facts.base_python_path = environ.value_or("PYTHONPATH", "");

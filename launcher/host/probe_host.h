@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/host/host_claims.h"
 #include "launcher/host/port_lease.h"
 #include "launcher/model/devices.h"
 #include "launcher/model/host_facts.h"
@@ -14,10 +15,11 @@
 
 namespace fleetrun::launcher {
 
-/// Looks at the machine. `leases` holds every port that the job will use when it returns.
+/// Looks at the machine. `leases` holds every port that the job will use when it returns, and `claims` its
+/// devices and cores.
 /// Throws: Error(host) for a port in use, an address that is not ours, devices that are not there.
 HostFacts probe_host(const JobConfig& config, const std::vector<Program>& programs, const Environ& environ,
-                     PortLeases& leases);
+                     PortLeases& leases, HostClaims& claims);
 
 /// Leases ports anew for another start of the job, because one of the old ones was taken before its process
 /// bound it: chosen ports are others then, and those that the user named stay. No process of the job may be

@@ -2,6 +2,7 @@
 // launcher/host/find_devices says how they are found.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct DeviceList {
   bool from_environment = false;                  // nothing beside the list can be asked for
   bool unknown = false;                           // which devices there are; any number may be asked for
   std::string source;                             // "CUDA_VISIBLE_DEVICES (=0,1)", "/dev/nvidia*"
+  std::map<std::string, std::string> held;        // device_key() → the pod of another job that has it
   bool operator==(const DeviceList&) const = default;
 };
 
@@ -54,6 +56,8 @@ struct DeviceSpec {
 struct DevicePlan {
   int trainers = 1;
   std::vector<ProcessDevices> processes;
+  std::vector<std::string> keys;   // device_key() of all of them
+  std::vector<std::string> notes;  // what the user should know
 };
 
 }  // namespace fleetrun::launcher

@@ -19,6 +19,7 @@ struct HostFacts {
   DeviceList devices;
   CpuFacts cpus;
   std::optional<Topology> topology;  // only where processes are going to be bound
+  std::vector<std::string> notes;    // what the user should know
 
   // Endpoints of this host with leased ports, as many as the config asks for and the user has not named.
   EndpointList servers, trainers;

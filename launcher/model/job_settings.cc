@@ -36,7 +36,10 @@ constexpr Setting kSettings[] = {
    "per core."},
   {"devices", "gpus npus xpus", "PADDLE_DEVICES", "None", "0,1,…", Group::processes, kPaddle, Kind::value,
    "devices of a collective job, one trainer each, named as CUDA_VISIBLE_DEVICES does; default: all "
-   "visible ones"},
+   "visible ones",
+   "Without it, devices that another job of this user holds on this host are passed over, and a job for "
+   "which too few are left is refused; that variable, where it shows as many as there are trainers, counts "
+   "as naming them. Named devices are shared, with a warning."},
   {"run_mode", "", "PADDLE_RUN_MODE", "None", "MODE", Group::processes, kPaddle, Kind::value,
    "kind of the job: collective, ps or rpc; default: ps where servers or their trainers are asked for"},
 
@@ -137,8 +140,9 @@ constexpr Setting kSettings[] = {
    "`numa` gives each process all cores of one memory node and its memory, `core` gives each as many cores "
    "as every other, and a process with a device goes near to it; `auto` means `numa` where the machine has "
    "several memory nodes and the job several processes, and `none` elsewhere. Only CPUs that this host "
-   "allows (affinity mask, cpuset) are used. The binding is listed at the start and by --dry_run. Unless "
-   "OMP_NUM_THREADS is set, it is the number of cores per process, at least 1; CPU_NUM is 1."},
+   "allows (affinity mask, cpuset) are used, without those that another job has for itself by `core`. The "
+   "binding is listed at the start and by --dry_run. Unless OMP_NUM_THREADS is set, it is the number of "
+   "cores per process, at least 1; CPU_NUM is 1."},
   {"stdin", "", "", "None", "RANK|none", Group::run, kOurs, Kind::value,
    "trainer that gets fleetrun's standard input; default: the only process of a job, else none"},
   {"dry_run", "", "", "None", "text|json|sh", Group::run, kOurs, Kind::optional_value,

@@ -140,6 +140,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
   else
     plan_collective(config, facts, ranks, plan);
 
+  plan.notes.insert(plan.notes.end(), facts.notes.begin(), facts.notes.end());
   bind(config, facts, plan);
   const int threads = threads_per_process(facts.cpus.cores, plan.processes.size());
   const std::size_t first_spare = plan.processes.size();  // they do nothing while they stand by

@@ -26,6 +26,7 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, const Plan
   trainers.restart = restart_scope(config, trainers.name, RestartScope::group);
   trainers.grace = config.grace.of(trainers.name);
   const DevicePlan devices = device_plan(config, facts);
+  plan.notes.insert(plan.notes.end(), devices.notes.begin(), devices.notes.end());
   for (int local_rank = 0; local_rank < devices.trainers; ++local_rank) {
     ProcessSpec process;
     Identity& identity = process.identity;

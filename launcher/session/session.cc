@@ -56,7 +56,7 @@ Session::Session(JobConfig config, std::vector<Program> programs, const Environ&
 
 Plan Session::first_plan() {
   settings_.init.setup.open_files = raise_open_files();
-  facts_ = probe_host(config_, programs_, environment_, leases_);
+  facts_ = probe_host(config_, programs_, environment_, leases_, claims_);
   if (!interpreter_.empty())
     python_ = plan_python_directory(interpreter_, absolute_path(config_.log_dir), facts_.pod_name);
   facts_.python_directory = python_.path;
@@ -130,6 +130,7 @@ int Session::run_here() {
     if (const auto foreground = go_to_background(plan_, background)) {
       console_.print(foreground->output);
       console_.raw(foreground->error);
+      claims_.hand_over();
       // The wire to the other hosts is the background's now: nothing of it may be taken down here.
       if (link_) ::_exit(foreground->exit_status);
       return foreground->exit_status;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/cluster/world_link.h"
+#include "launcher/host/host_claims.h"
 #include "launcher/host/port_lease.h"
 #include "launcher/host/python_directory.h"
 #include "launcher/host/secret_file.h"
@@ -62,6 +63,7 @@ class Session {
   SessionConsole& console_;
   std::string interpreter_;  // of the first program that has one
   PortLeases leases_;
+  HostClaims claims_;
   HostFacts facts_;
   std::optional<WorldPlace> place_;  // in a job of several hosts
   PythonDirectory python_;

@@ -95,3 +95,11 @@ TEST_CASE("threads are the share of the cores, and never none") {
   CHECK(threads_per_process(2, 3) == 1);
   CHECK(threads_per_process(2, 0) == 2);
 }
+
+TEST_CASE("cores of which another job holds a CPU are left out") {
+  const Topology free =
+      without_held(machine(1, 4), {{"cpu 1", "abcdef"}, {"cpu 6", "abcdef"}, {"gpu 0", "x"}});
+  REQUIRE(free.cores.size() == 2);
+  CHECK(free.cores[0].cpus == Numbers{0, 4});
+  CHECK(core_keys(free) == std::set<std::string>{"cpu 0", "cpu 3", "cpu 4", "cpu 7"});
+}

@@ -239,3 +239,46 @@ TEST_CASE("a device that is not there is named, with what is") {
       "device 1 of --devices is not there: the visible devices are 0,3, says CUDA_VISIBLE_DEVICES", Error);
   CHECK_THROWS_AS(plan_devices({.devices = Texts{"GPU-1"}, .processes = {}}, visible_devices({}, {})), Error);
 }
+
+TEST_CASE("devices that another job holds are passed over where nobody asked for them") {
+  DeviceList list = visible_devices({}, three_files());
+  list.held = {{device_key("0", list), "abcdef"}};
+  const DevicePlan two = plan_devices({.devices = {}, .processes = 2}, list);
+  CHECK(two.processes[0] == ProcessDevices{{"0"}, "1,2", {"0000:a1:00.0"}});
+  CHECK(two.keys == Texts{device_key("1", list), device_key("2", list)});
+  CHECK(two.notes.empty());
+  const DevicePlan alone = plan_devices({.devices = {}, .processes = 1}, list);
+  CHECK(alone.processes[0].visible == "1,2");
+  CHECK(alone.keys.size() == 2);
+  CHECK_THROWS_WITH_AS(
+      plan_devices({}, list),
+      "3 trainers need devices, and 2 of 3 are free; other jobs of yours hold 0 (pod abcdef)", Error);
+  CHECK(plan_devices({.devices = {}, .processes = 4}, list).processes.empty());  // on the CPU: none taken
+}
+
+TEST_CASE("devices that the user names are shared, and that is said") {
+  DeviceList list = visible_devices({}, three_files());
+  list.held = {{device_key("1", list), "abcdef"}};
+  const DevicePlan named = plan_devices({.devices = Texts{"1"}, .processes = {}}, list);
+  CHECK(named.processes[0].visible == "1");
+  CHECK(named.notes == Texts{"device 1 is used by pod abcdef, too"});
+  DeviceList shown = visible_devices({{"CUDA_VISIBLE_DEVICES", "0,1"}}, three_files());
+  shown.held = list.held;
+  CHECK(plan_devices({}, shown).notes.size() == 1);
+  CHECK_THROWS_AS(plan_devices({.devices = {}, .processes = 2},
+                               [&] {
+                                 DeviceList wider = visible_devices({}, three_files());
+                                 wider.held = {{device_key("0", wider), "a"}, {device_key("2", wider), "b"}};
+                                 return wider;
+                               }()),
+                  Error);
+}
+
+TEST_CASE("a device has one key, whatever it is called") {
+  const DeviceList list = visible_devices({}, three_files());
+  CHECK(device_key("0", list) == "gpu GPU-222");
+  CHECK(device_key("GPU-22", list) == "gpu GPU-222");
+  CHECK(device_key("MIG-7", list) == "gpu MIG-7");
+  CHECK(device_key("9", list) == "gpu 9");
+  CHECK(device_key("3", visible_devices({{"PADDLE_XCCL_BACKEND", "npu"}}, {})) == "npu 3");
+}
