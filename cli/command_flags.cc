@@ -67,6 +67,12 @@ std::optional<std::string> CommandArguments::value(std::string_view name) const 
   return found->second;
 }
 
+std::vector<std::string> CommandArguments::values(std::string_view name) const {
+  const auto found = lists.find(name);
+  if (found == lists.end()) return {};
+  return found->second;
+}
+
 CommandArguments parse_command_arguments(std::string_view command, const std::vector<std::string>& arguments,
                                          std::span<const CommandFlag> known) {
   const std::vector<std::string> words = normalized(arguments);
@@ -89,6 +95,8 @@ CommandArguments parse_command_arguments(std::string_view command, const std::ve
     refuse(command, words.back() + " needs a value");
   }
   for (const auto& [flag, option] : options) {
+    if (flag->many && option->count() > 0) result.lists.emplace(flag->name, option->results());
+    if (flag->many) continue;
     if (option->count() > 1) refuse(command, last_spelling(*flag, words) + " is there twice");
     if (option->count() == 1)
       result.flags.emplace(flag->name, flag->value.empty() ? "" : option->results().front());

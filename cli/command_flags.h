@@ -15,14 +15,18 @@ struct CommandFlag {
   char letter = 0;         // 'f': -f
   std::string_view value;  // what the usage writes for it; "": it takes none
   std::string_view help;
+  bool many = false;  // it may be there several times
 };
 
 struct CommandArguments {
   std::map<std::string, std::string, std::less<>> flags;  // by name; "" for those without a value
-  std::vector<std::string> words;                         // the others
+  std::map<std::string, std::vector<std::string>, std::less<>>
+      lists;                       // of flags that may be there several times
+  std::vector<std::string> words;  // the others
 
   bool has(std::string_view name) const { return flags.find(name) != flags.end(); }
   std::optional<std::string> value(std::string_view name) const;
+  std::vector<std::string> values(std::string_view name) const;
 };
 
 /// `--` ends the flags. Throws: Error(usage) for an unknown flag, one that is there twice, one without its

@@ -101,7 +101,7 @@ def start_manifest(pods, *flags):
     """As Kubernetes starts the pods of the Indexed Job that `fleetrun k8s` prints."""
     yaml = pytest.importorskip("yaml")
     printed = subprocess.run([find_fleetrun(), "k8s", "--image=x", "--name=train", "--nodes=2", *flags,
-                              "--show=all", "./train"],
+                              "--show=all", "--log_dir=log", "./train"],
                              capture_output=True, text=True, timeout=DEADLINE, env=clean_environment())
     assert printed.returncode == 0, printed.stderr
     found = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(printed.stdout)}

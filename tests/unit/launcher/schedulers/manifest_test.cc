@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "launcher/schedulers/yaml_text.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {
@@ -112,6 +113,34 @@ TEST_CASE("servers and trainers of a JobSet have pods of their own") {
   CHECK(has(text, "- \"--nnodes=6\"\n"));
   CHECK(has(text, "- \"--master=train-servers-0-0.train:6768\"\n"));
   CHECK(has(text, "- \"--trainer_num=0\"\n"));
+}
+
+TEST_CASE("a TrainJob's pods are what Kubeflow Trainer looks for") {
+  ManifestSpec job = spec();
+  job.kind = ManifestKind::trainjob;
+  const auto parts = manifest_parts(job);
+  REQUIRE(parts.size() == 3);
+  CHECK(parts[1].name == "runtime");
+  CHECK(has(parts[1].text, "trainer.kubeflow.org/trainjob-ancestor-step: trainer\n"));
+  CHECK(has(parts[1].text, "- name: node\n"));
+  CHECK(has(parts[1].text, "containerName: node\n"));
+  CHECK(has(parts[1].text, "- \"--master=train-node-0-0.train:6768\"\n"));
+  CHECK(has(parts[2].text, "kind: TrainJob\n"));
+  job.server_nodes = 1;
+  CHECK(has(refusal(job), "pods of a TrainJob are all alike"));
+  job.server_nodes = 0;
+  job.pods.seconds_after_finish = 60;
+  CHECK(has(refusal(job), "a TrainJob is kept until it is deleted"));
+}
+
+TEST_CASE("a base for kustomize lists every object's file") {
+  ManifestSpec job = spec();
+  job.pods.disruption_budget = true;
+  const auto files = kustomize_base(job);
+  REQUIRE(files.size() == 5);
+  CHECK(files.back().name == "kustomization.yaml");
+  for (const char* name : {"secret.yaml", "service.yaml", "disruption-budget.yaml", "job.yaml"})
+    CHECK(has(files.back().text, std::string("  - ") + name + "\n"));
 }
 
 }  // namespace fleetrun::launcher
