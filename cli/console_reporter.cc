@@ -33,7 +33,7 @@ void ConsoleReporter::say(const launcher::event::StopBegan& event, const launche
 
 void ConsoleReporter::say(const launcher::event::SignalReceived& event, const launcher::Sentence&) {
   signal_received_ = true;
-  log_.info(event.again ? "Force quit" : "Terminating with signal " + std::to_string(event.number));
+  log_.tell(event.again ? "Force quit" : "Terminating with signal " + std::to_string(event.number));
 }
 
 }  // namespace fleetrun::cli

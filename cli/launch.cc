@@ -28,6 +28,7 @@ class Console : public launcher::SessionConsole {
   void print(const std::string& text) override { cli::print(text); }
   void raw(const std::string& text) override { log_.raw(text); }
   void write(launcher::LogLevel level, const std::string& text) override { log_.write(level, text); }
+  void tell(const std::string& text) override { log_.tell(text); }
   void refuse(const Error& error) override { cli::refuse(error, 0); }
   void show_configuration(const launcher::JobConfig& config) override { log_.show_configuration(config); }
   void show_start(const Plan& plan) override { log_.show_start(plan); }

@@ -24,6 +24,12 @@ class LaunchLog {
   void warning(const std::string& text) { write(launcher::LogLevel::warning, text); }
   void error(const std::string& text) { write(launcher::LogLevel::error, text); }
 
+  /// What is said whatever the level: the answer to a signal.
+  void tell(const std::string& text) {
+    using launcher::LogLevel;
+    write(shows(LogLevel::info) ? LogLevel::info : LogLevel::critical, text);
+  }
+
   /// How long a line may wait for a reader that does not read; what is still left then is dropped. nullopt:
   /// for ever.
   void set_patience(std::optional<std::chrono::milliseconds> patience) { patience_ = patience; }

@@ -48,6 +48,7 @@ class Teller final : public remote::ControllerObserver {
     remember(text);
     log_.write(level, text);
   }
+  void tell(const std::string& text) override { log_.tell(text); }
   /// Of what a host says, only what somebody has to know is passed on,
   /// and what many hosts say alike only once.
   void say(const std::string& host, const remote::Log& record) override {

@@ -461,7 +461,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   void stop(int number, int as) {
     if (as == kDrained && result_.stopped) return;  // Slurm may say it twice
     const bool again = std::exchange(result_.stopped, true);
-    observer_.say(LogLevel::info, again ? "Force quit" : "Terminating with signal " + std::to_string(number));
+    observer_.tell(again ? "Force quit" : "Terminating with signal " + std::to_string(number));
     if (!again) signal_ = as;
     if (stage_ == Stage::logging_in || stage_ == Stage::rolling_back) {
       result_.exit_status = status_of_stop(signal_);

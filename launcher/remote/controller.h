@@ -51,6 +51,8 @@ class ControllerObserver {
  public:
   virtual ~ControllerObserver() = default;
   virtual void say(LogLevel level, const std::string& text) = 0;
+  /// Whatever the level: the answer to a signal.
+  virtual void tell(const std::string& text) = 0;
   /// A LAUNCH line of the launcher on a host.
   virtual void say(const std::string& host, const Log& record) = 0;
 };

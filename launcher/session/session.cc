@@ -97,7 +97,7 @@ std::optional<int> Session::meet() {
   }
   link_->close();
   if (const auto* interrupted = std::get_if<Interrupted>(&met)) {
-    console_.write(LogLevel::info, "Terminating with signal " + std::to_string(interrupted->signal));
+    console_.tell("Terminating with signal " + std::to_string(interrupted->signal));
     return status_of_stop(interrupted->drain ? kDrained : interrupted->signal);
   }
   const auto& end = std::get<JobEnd>(met);
