@@ -167,6 +167,21 @@ void explain_signal(const Evidence& evidence, const ExitReason& reason, Cause& c
     say_text(*evidence.text, cause);
 }
 
+/// A program that cannot write what went wrong mostly fails for just that, and its last words are lost.
+void say_full_log(const Evidence& evidence, Cause& cause) {
+  const std::string room = shown_bytes(*evidence.log_device_available) + " of " +
+                           shown_bytes(*evidence.log_device_total) + " free";
+  const std::string full = "the device of its log is full (" + evidence.log + ", " + room + ")";
+  if (evidence.text && evidence.text->at_end) {
+    cause.detail += full + "\n";
+    return;
+  }
+  cause.text += ": " + full + ", so its last words are missing there";
+  cause.hint =
+      "make room there, or choose another --log_dir; --log_through keeps last words in memory, and "
+      "--log_cap keeps logs small";
+}
+
 void explain_exit(const Evidence& evidence, const ExitReason& reason, Cause& cause) {
   if (reason.code == kRequeueCode) {
     cause.kind = FailureKind::preemption;
@@ -179,6 +194,7 @@ void explain_exit(const Evidence& evidence, const ExitReason& reason, Cause& cau
     return;
   }
   if (!reason.ok() && evidence.text) say_text(*evidence.text, cause);
+  if (!reason.ok() && evidence.log_device_total) say_full_log(evidence, cause);
 }
 
 std::string facts(const Evidence& evidence, const Cause& cause) {

@@ -18,6 +18,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 60;  // v1 writes a number beyond any memory
+constexpr std::uint64_t kNoLineBelow = 4096;    // a file system with less room than this takes no line
 constexpr std::int64_t kStale = 2'000'000'000;  // ns after which a kill that nobody took was somebody else's
 
 std::optional<std::string> read_small(const std::string& path) {
@@ -160,6 +161,16 @@ void add_signal_facts(const MachineRoots& roots, const Death& death, Evidence& e
   if (death.reason.core_dumped) evidence.core = find_core(roots, death);
 }
 
+/// The device of the log, where the process failed and nothing more could be written there.
+void add_log_device(const Death& death, Evidence& evidence) {
+  struct statvfs space = {};
+  if (death.reason.ok() || ::statvfs(death.log_path.c_str(), &space) != 0) return;
+  const std::uint64_t available = std::uint64_t{space.f_bavail} * space.f_frsize;
+  if (available >= kNoLineBelow) return;
+  evidence.log_device_total = std::uint64_t{space.f_blocks} * space.f_frsize;
+  evidence.log_device_available = available;
+}
+
 }  // namespace
 
 /// The directory of cgroup `path`. In a container the path may be the host's while the container's own group
@@ -286,8 +297,11 @@ Evidence EvidenceCollector::collect(const Death& death) {
   evidence.log = death.log_shown;
   add_memory(death, evidence);
   add_signal_facts(roots_, death, evidence);
-  if (!death.log_path.empty())
-    evidence.text = find_failure(log_tail(death.log_path, death.log_start, kFailureTextBytes));
+  if (!death.log_path.empty()) {
+    const std::string tail = log_tail(death.log_path, death.log_start, kFailureTextBytes);
+    evidence.text = find_failure(tail + death.log_lost);
+    add_log_device(death, evidence);
+  }
   if (evidence.text && evidence.text->out_of_memory)
     evidence.address_space_limit = limit_of(RLIMIT_AS, false);
   return evidence;

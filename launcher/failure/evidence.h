@@ -52,6 +52,7 @@ struct Evidence {
   std::optional<std::uint64_t> file_size_limit;                               // RLIMIT_FSIZE, after a SIGXFSZ
   std::optional<std::uint64_t> cpu_seconds_limit;    // RLIMIT_CPU, after a SIGXCPU or SIGKILL
   std::optional<std::uint64_t> address_space_limit;  // RLIMIT_AS, when its log says that memory ran out
+  std::optional<std::uint64_t> log_device_total, log_device_available;  // where it failed and its log is full
   std::string core;  // where its core file is, or who has it; empty when nobody knows
 
   std::optional<FailureText> text;  // what the end of its log says
@@ -72,7 +73,8 @@ struct Death {
   std::optional<std::uint64_t> peak_rss;  // bytes
   std::string cwd;                        // where it ran
   std::string log_path, log_shown;
-  off_t log_start = 0;  // where its own output begins
+  off_t log_start = 0;        // where its own output begins
+  std::string log_lost = {};  // the end of what did not fit into the log, where fleetrun-log has kept it
 };
 
 /// Where the machine is looked at. A test puts recorded files in a directory and names that.

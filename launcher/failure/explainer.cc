@@ -30,6 +30,7 @@ Death death_of(const Ending& ending, const Plan& plan, const LogFile& log) {
   death.log_path = log.path;
   death.log_shown = log.shown;
   death.log_start = log.start;
+  death.log_lost = log.lost;
   return death;
 }
 

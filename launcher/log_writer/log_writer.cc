@@ -205,6 +205,7 @@ bool LogWriter::say_what_was_dropped() noexcept {
   size_ += text.size();
   line_is_open_ = false;
   untold_ = 0;
+  lost_.clear();
   return true;
 }
 
@@ -217,6 +218,12 @@ void LogWriter::fail(int error, Time now) noexcept {
 void LogWriter::drop(std::string_view bytes) noexcept {
   dropped_ += bytes.size();
   untold_ += bytes.size();
+  try {
+    lost_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kKeptBytes)));
+    if (lost_.size() > kKeptBytes) lost_.erase(0, lost_.size() - kKeptBytes);
+  } catch (const std::bad_alloc&) {
+    lost_.clear();
+  }
 }
 
 void LogWriter::step(std::string_view name) const {

@@ -36,6 +36,7 @@ struct LogLimits {
 class LogWriter {
  public:
   using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::size_t kKeptBytes = 16 * 1024;
 
   /// `at_step` is told each step of a rotation before it is done.
   LogWriter(LogPlace place, LogLimits limits, std::function<void(std::string_view)> at_step = {});
@@ -46,6 +47,8 @@ class LogWriter {
 
   std::uint64_t dropped() const noexcept { return dropped_; }
   std::uint64_t removed() const noexcept { return removed_; }  // bytes of rotated files
+  /// The end of what was dropped and has not been told in the file, at most kKeptBytes.
+  const std::string& lost() const noexcept { return lost_; }
   /// errno of the last failure; 0: none.
   int error() const noexcept { return error_; }
 
@@ -72,6 +75,7 @@ class LogWriter {
   ino_t inode_ = 0;
   std::uint64_t size_ = 0, dropped_ = 0, untold_ = 0, removed_ = 0;
   bool line_is_open_ = false;  // the file does not end with a newline
+  std::string lost_;
   int error_ = 0;
   Time retry_at_{}, looked_at_{};
   std::chrono::milliseconds pause_{};

@@ -86,6 +86,7 @@ class LogPump {
     if (!stream.pipe) return;
     stream.writer.finish(Clock::now());
     tell(stream);
+    send_lost(stream);
     // fleetrun has the pipe open too: closing it alone would not end its events.
     ::epoll_ctl(events_.value(), EPOLL_CTL_DEL, stream.pipe.value(), nullptr);
     stream.pipe.reset();
@@ -101,6 +102,17 @@ class LogPump {
     news.removed = stream.writer.removed();
     news.error = stream.writer.error();
     send(&news, sizeof news);
+  }
+
+  /// The last words for which the file had no room.
+  void send_lost(const Stream& stream) {
+    if (stream.writer.lost().empty()) return;
+    LogNews head;
+    head.kind = LogMessage::lost;
+    head.index = stream.index;
+    std::string message(reinterpret_cast<const char*>(&head), sizeof head);
+    message += stream.writer.lost();
+    send(message.data(), message.size());
   }
 
   void send(const void* message, std::size_t size) {
@@ -146,6 +158,7 @@ class LogPump {
     for (auto& stream : streams_) {
       for (int blocks = 0; blocks < kMaxBlocksToSettle && pump(*stream); ++blocks) {
       }
+      send_lost(*stream);
     }
     LogNews settled;
     settled.kind = LogMessage::settled;

@@ -6,6 +6,8 @@
 //                            SettleLogs: answer when what is in the pipes now has been written
 //   fleetrun-log → fleetrun  LogNews: how much was lost so far, whenever that changes; or the answer
 //                            to SettleLogs
+//                            LogNews of the kind `lost`, then the end of what was dropped of this log: before
+//                            the answer to SettleLogs
 //
 // fleetrun closes its side for writing when no process lives any more. fleetrun-log ends when that has
 // happened and the last pipe has ended, or some seconds later.
@@ -21,7 +23,7 @@
 
 namespace fleetrun::launcher {
 
-enum class LogMessage : std::uint32_t { open, settle, news, settled };
+enum class LogMessage : std::uint32_t { open, settle, news, settled, lost };
 
 struct OpenLog {
   LogMessage kind = LogMessage::open;

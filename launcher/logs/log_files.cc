@@ -255,7 +255,7 @@ std::string last_lines(const LogFile& log, std::size_t max_bytes) {
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   const std::size_t line = text.find('\n');
   if (begin > log.start && line != std::string::npos && line + 1 < text.size()) text.erase(0, line + 1);
-  return text;
+  return text + log.lost.substr(log.lost.size() - std::min(log.lost.size(), max_bytes));
 }
 
 }  // namespace fleetrun::launcher

@@ -31,6 +31,7 @@ struct LogFile {
   UniqueFd out, err;               // what the process has as descriptors 1 and 2, where these are not `fd`
   std::string out_path, err_path;  // the files behind them; empty: none
   int attempt = 0;
+  std::string lost = {};  // the end of what did not fit into it, where that is known
 };
 
 /// What the user should know although the job goes on.

@@ -62,6 +62,7 @@ class Through final : public LogThrough {
     LogPlace place{
         plan_.log_dir, plan_.pod_name, std::to_string(log.attempt), process.log_name, {process.log_name}};
     if (!process.log_alias.empty()) place.other_names.push_back(process.log_alias);
+    lost_.erase(index);
     pipe.message = encode_open(static_cast<std::uint32_t>(index), place, settings_.limits);
     send(pipe);
     pipes_[index] = std::move(pipe);
@@ -82,6 +83,12 @@ class Through final : public LogThrough {
       if (left <= 0 || ::poll(&ready, 1, static_cast<int>(left)) <= 0) return;
       if (!receive()) return;
     }
+  }
+
+  std::string last_words(std::size_t index, std::chrono::milliseconds max) override {
+    settle(max);
+    const auto found = lost_.find(index);
+    return found == lost_.end() ? std::string() : found->second;
   }
 
   void finish(std::function<void()> on_done) override {
@@ -167,13 +174,17 @@ class Through final : public LogThrough {
   /// Reads one message, if there is one. False: fleetrun-log is gone,
   /// and another one was started where that helps.
   bool receive() {
-    LogNews news;
-    const ssize_t count = ::recv(socket_.native_handle(), &news, sizeof news, MSG_DONTWAIT);
+    std::string message(kLongestLogMessage, '\0');
+    const ssize_t count = ::recv(socket_.native_handle(), message.data(), message.size(), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (count != sizeof news) {
+    LogNews news;
+    if (count < static_cast<ssize_t>(sizeof news)) {
       on_gone();
       return false;
     }
+    std::memcpy(&news, message.data(), sizeof news);
+    if (news.kind == LogMessage::lost)
+      lost_[news.index] = message.substr(sizeof news, static_cast<std::size_t>(count) - sizeof news);
     if (news.kind == LogMessage::settled) settled_ = true;
     if (news.kind == LogMessage::news && news.index < plan_.processes.size() && settings_.on_lost &&
         told_.insert({news.index, news.dropped > 0}).second)
@@ -211,6 +222,7 @@ class Through final : public LogThrough {
   int starts_ = 0;
   std::map<std::size_t, Pipe> pipes_;
   std::set<std::pair<std::uint32_t, bool>> told_;  // losses by whom, and whether they were dropped
+  std::map<std::size_t, std::string> lost_;
   bool settled_ = false;
   std::function<void()> on_done_;
 };

@@ -39,6 +39,8 @@ class LogThrough {
   /// Waits until what has been written to the pipes so far is in the files:
   /// before a log's last lines are read.
   virtual void settle(std::chrono::milliseconds max) = 0;
+  /// settle(), and the end of what process `index` wrote and its log had no room for.
+  virtual std::string last_words(std::size_t index, std::chrono::milliseconds max) = 0;
   /// No process lives any more: calls `on_done` when everything is in the files. Not from within this call.
   virtual void finish(std::function<void()> on_done) = 0;
 };

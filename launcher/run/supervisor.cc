@@ -204,7 +204,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     const Life& life = lives_[frame.index];
     const ExitReason reason = exit_reason_from(frame.wait_status);
     const bool asked = state_.asked(frame.index);
-    if (through_ && !reason.ok()) through_->settle(kLastWordsTime);
+    if (through_ && !reason.ok()) logs_[frame.index].lost = through_->last_words(frame.index, kLastWordsTime);
     tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns,
                               frame.max_rss_kib});
     if (view_) view_->ended(frame.index, !reason.ok() && !asked);

@@ -1,7 +1,9 @@
 """What the terminal shows of the logs, and what the logs say afterwards."""
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -193,3 +195,37 @@ def test_the_writer_does_not_outlive_a_fleetrun_that_is_killed(work):
     job.process.communicate()
     wait_until(lambda: not job.survivors(), "everything of the job ends")
     assert job.log("workerlog.1") == "last words"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root mounts a small file system here")
+def test_a_full_log_device_is_named_and_last_words_are_kept_in_memory(work, python):
+    script = work.script("train.py",
+                         "import os\n"
+                         "for _ in range(200):\n"
+                         "    try:\n"
+                         "        os.write(1, b'x' * 1023 + b'\\n')\n"
+                         "    except OSError:\n"
+                         "        break\n"
+                         "raise RuntimeError('the model is not there')\n")
+    log = work.directory / "log"
+    log.mkdir()
+    for more, said in (([], "the device of its log is full (log/workerlog.0, 0 B of 64.0 KiB free)"),
+                       (["--log_through"], "RuntimeError: the model is not there")):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(log)], check=True)
+        try:
+            job = work.run(*more, f"--python={python}", "--show=none", script)
+            assert job.status == 1
+            assert said in job.err, job.err
+        finally:
+            subprocess.run(["umount", "-l", str(log)], check=True)
+
+
+def test_the_first_signal_is_told_at_every_level(work):
+    script = work.script("wait.sh", "#!/bin/sh\necho begun\nexec sleep 60\n", 0o755)
+    for level, shown in (("info", "INFO"), ("error", "CRITICAL"), ("critical", "CRITICAL")):
+        job = work.start(f"--log_level={level}", "--show=none", f"--log_dir=log-{level}", script)
+        path = work.directory / f"log-{level}" / "workerlog.0"
+        wait_until(lambda path=path: path.exists() and "begun" in path.read_text(), "the job runs")
+        job.signal(signal.SIGINT)
+        job.finish()
+        assert re.search(f"LAUNCH {shown} .* Terminating with signal 2\n", job.err), job.err
