@@ -30,6 +30,11 @@ void drain_by_default(JobConfig& config) {
 bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConfig& config) {
   const SlurmPart part = slurm_part(allocation);
   drain_by_default(config);
+  if (allocation.step && allocation.components > 1)
+    config.notes.push_back("Slurm job " + allocation.job + " has " + std::to_string(allocation.components) +
+                           " components, and this step runs on " + count_of(allocation.hosts.size()) +
+                           "; srun --het-group=0-" + std::to_string(allocation.components - 1) +
+                           " runs it on all of them");
   if (part == SlurmPart::alone) return false;
   Rendezvous& rendezvous = config.rendezvous;
   const std::size_t hosts = allocation.hosts.size();

@@ -152,18 +152,23 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
 
 std::vector<std::string> srun_command(const SlurmAllocation& allocation, std::size_t hosts) {
   const std::string count = std::to_string(hosts);
-  std::vector<std::string> words = {"srun",
-                                    "--nodes=" + count,
-                                    "--ntasks=" + count,
-                                    "--ntasks-per-node=1",
-                                    "--kill-on-bad-exit=0",  // who ends what is fleetrun's to decide
-                                    "--wait=0",
-                                    "--input=all",
-                                    "--mpi=none",
-                                    "--cpu-bind=none",  // an agent's cores are all of its host's
-                                    "--overlap",
-                                    "--job-name=fleetrun",
-                                    "--export=ALL"};
+  std::vector<std::string> words = {"srun", "--nodes=" + count, "--ntasks=" + count};
+  // srun gives its input to the tasks of one component only: tests/e2e/cluster/test_slurm.py.
+  if (allocation.components > 1)
+    throw Error(
+        ErrorKind::config,
+        "Slurm job " + allocation.job + " is heterogeneous: its " + std::to_string(allocation.components) +
+            " components have " + std::to_string(allocation.hosts.size()) +
+            " hosts, and srun hands its input to those of one component only",
+        "start a launcher on each host: srun --het-group=0-" + std::to_string(allocation.components - 1) +
+            " --ntasks-per-node=1 fleetrun …; or on this one "
+            "alone: --nnodes=1");
+  for (const char* word : {"--ntasks-per-node=1",
+                           "--kill-on-bad-exit=0",  // who ends what is fleetrun's to decide
+                           "--wait=0", "--input=all", "--mpi=none",
+                           "--cpu-bind=none",  // an agent's cores are all of its host's
+                           "--overlap", "--job-name=fleetrun", "--export=ALL"})
+    words.emplace_back(word);
   if (hosts < allocation.hosts.size()) {
     const std::vector<std::string> chosen(allocation.hosts.begin(),
                                           allocation.hosts.begin() + static_cast<std::ptrdiff_t>(hosts));

@@ -92,6 +92,41 @@ std::optional<std::uint32_t> step_number(const Environ& environ) {
   return static_cast<std::uint32_t>(*id);
 }
 
+/// How many components a heterogeneous job has; 1: it is none.
+int read_components(const Environ& environ) {
+  constexpr std::int64_t kMaxComponents = 128;  // Slurm's own limit
+  const auto size = number({"SLURM_HET_SIZE", environ.find("SLURM_HET_SIZE")}, 1, kMaxComponents);
+  return static_cast<int>(size.value_or(1));
+}
+
+/// Hosts and tasks of all components of a heterogeneous job.
+void read_component(const Environ& environ, int component, SlurmAllocation& allocation) {
+  const std::string suffix = "_HET_GROUP_" + std::to_string(component);
+  const auto find = [&](const std::string& name) {
+    const auto found = environ.values().find(name + suffix);
+    return found == environ.values().end() ? Variable{} : Variable{found->first, &found->second};
+  };
+  const Variable list = find("SLURM_JOB_NODELIST");
+  if (!list.text)
+    throw Error(ErrorKind::config,
+                "SLURM_HET_SIZE is " + std::to_string(allocation.components) + ", and SLURM_JOB_NODELIST" +
+                    suffix + " is not set: which hosts does component " + std::to_string(component) +
+                    " have?",
+                std::string(kHint));
+  const std::vector<std::string> hosts = read_hosts(list);
+  for (const std::string& host : hosts) {
+    if (std::find(allocation.hosts.begin(), allocation.hosts.end(), host) != allocation.hosts.end())
+      refuse(list.name, *list.text, host + " is in two components, and one agent per host is needed");
+  }
+  check_count(find("SLURM_JOB_NUM_NODES"), list, hosts.size());
+  const bool asked = find("SLURM_NTASKS").text || find("SLURM_NTASKS_PER_NODE").text;
+  const auto tasks = asked ? read_tasks(find("SLURM_TASKS_PER_NODE"), hosts.size()) : std::vector<int>();
+  if (!tasks.empty()) allocation.tasks.resize(allocation.hosts.size(), 1);
+  allocation.tasks.insert(allocation.tasks.end(), tasks.begin(), tasks.end());
+  allocation.hosts.insert(allocation.hosts.end(), hosts.begin(), hosts.end());
+  if (!allocation.tasks.empty()) allocation.tasks.resize(allocation.hosts.size(), 1);
+}
+
 int number_of_this_host(const Environ& environ, std::size_t hosts) {
   if (hosts == 1) return 0;
   const auto node =
@@ -127,13 +162,21 @@ std::optional<SlurmAllocation> slurm_allocation(const Environ& environ) {
   const auto step = step_number(environ);
   const Variable list = step ? Variable{"SLURM_STEP_NODELIST", environ.find("SLURM_STEP_NODELIST")}
                              : first_of(environ, {"SLURM_JOB_NODELIST", "SLURM_NODELIST"});
-  if (!job.text || !list.text) return std::nullopt;
-  (void)number(job, 1, 0xffff'ffff);
   SlurmAllocation allocation;
+  allocation.components = read_components(environ);
+  const bool whole_heterogeneous = !step && allocation.components > 1;
+  if (!job.text || (!list.text && !whole_heterogeneous)) return std::nullopt;
+  (void)number(job, 1, 0xffff'ffff);
   allocation.job = *job.text;
+  allocation.here = environ.value_or("SLURMD_NODENAME", "");
+  const auto gpus = number({"SLURM_GPUS_ON_NODE", environ.find("SLURM_GPUS_ON_NODE")}, 0, kMaxTasks);
+  allocation.devices = gpus.value_or(0) > 0;
+  if (whole_heterogeneous) {
+    for (int i = 0; i < allocation.components; ++i) read_component(environ, i, allocation);
+    return allocation;
+  }
   allocation.hosts = read_hosts(list);
   const std::size_t hosts = allocation.hosts.size();
-  allocation.here = environ.value_or("SLURMD_NODENAME", "");
   if (step) {
     check_count({"SLURM_STEP_NUM_NODES", environ.find("SLURM_STEP_NUM_NODES")}, list, hosts);
     allocation.tasks =
@@ -147,8 +190,6 @@ std::optional<SlurmAllocation> slurm_allocation(const Environ& environ) {
     if (asked)
       allocation.tasks = read_tasks({"SLURM_TASKS_PER_NODE", environ.find("SLURM_TASKS_PER_NODE")}, hosts);
   }
-  const auto gpus = number({"SLURM_GPUS_ON_NODE", environ.find("SLURM_GPUS_ON_NODE")}, 0, kMaxTasks);
-  allocation.devices = gpus.value_or(0) > 0;
   return allocation;
 }
 

@@ -9,6 +9,10 @@
 //   the same on one host alone         the same                           alone: a job of one host, as
 //                                                                         without Slurm
 //
+// A heterogeneous job (salloc -N1 : -N2) tells the hosts of each component by variables of its own, which end
+// with _HET_GROUP_N. A step has the hosts of the components that srun was given (--het-group; by itself the
+// first one).
+//
 // A batch script has SLURM_PROCID and SLURM_NODEID too, so that only SLURM_STEP_ID tells a step; Slurm gives
 // the script, and the shell of an interactive step, numbers above all of those that steps get.
 #pragma once
@@ -39,6 +43,7 @@ struct SlurmAllocation {
   bool devices = false;  // there are GPUs on this host: as many trainers as these, unless tasks are asked for
   std::string here;      // Slurm's name of this host; empty: it is none of them (salloc on a login host)
   std::optional<SlurmStep> step;
+  int components = 1;  // of a heterogeneous job, whose hosts are those of all of them, in their order
 
   bool operator==(const SlurmAllocation&) const = default;
 };

@@ -130,6 +130,29 @@ def test_a_step_on_one_node_is_a_job_of_one_host(place):
     assert len({host for _, _, host in ranks(done.stdout)}) == 1
 
 
+def test_launchers_of_all_components_of_a_heterogeneous_job_meet(place):
+    (place.directory / "go").touch()
+    done = place.run("salloc", "-N1", ":", "-N1", "srun", "--het-group=0,1", "--ntasks-per-node=1",
+                     find_fleetrun(), "--show=all", "./train")
+    assert done.returncode == 0, done.stderr
+    assert ranks(done.stdout) == BOTH
+
+
+def test_one_launcher_for_a_heterogeneous_job_is_refused_with_what_works(place):
+    done = place.run("salloc", "-N1", ":", "-N1", find_fleetrun(), "./train")
+    assert (done.returncode, place.files("up")) == (125, [])
+    assert "is heterogeneous: its 2 components have 2 hosts" in done.stderr
+    assert "srun --het-group=0-1 --ntasks-per-node=1 fleetrun" in done.stderr
+
+
+def test_a_step_of_one_component_says_that_there_are_others(place):
+    (place.directory / "go").touch()
+    done = place.run("salloc", "-N1", ":", "-N1", "srun", find_fleetrun(), "--show=all", "./train")
+    assert done.returncode == 0, done.stderr
+    assert [size for _, size, _ in ranks(done.stdout)] == ["1"]
+    assert "has 2 components, and this step runs on 1 host" in done.stderr
+
+
 def test_the_exit_status_of_a_trainer_is_the_jobs(place):
     (place.directory / "go").touch()
     done = place.run("salloc", "-N2", find_fleetrun(), "./train", STATUS="7")

@@ -89,6 +89,9 @@ TEST_CASE("one srun starts an agent on each host") {
        {"--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--kill-on-bad-exit=0", "--input=all"})
     CHECK(std::find(all.begin(), all.end(), word) != all.end());
   CHECK(srun_command(allocation, 2).back() == "--nodelist=n1,n2");
+  allocation.components = 2;
+  CHECK_THROWS_WITH_AS(srun_command(allocation, 3), doctest::Contains("its 2 components have 3 hosts"),
+                       Error);
 }
 
 TEST_CASE("why srun started nothing is said in its own words") {

@@ -187,4 +187,25 @@ TEST_CASE("a list of hosts that would not end is refused before anything is made
   }
 }
 
+TEST_CASE("the hosts of a heterogeneous job are those of all its components") {
+  // As salloc -N1 : -N2 sets it: nothing without a suffix but the job.
+  const Environ salloc = {{"SLURM_JOB_ID", "7"},
+                          {"SLURM_HET_SIZE", "2"},
+                          {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
+                          {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"},
+                          {"SLURM_JOB_NUM_NODES_HET_GROUP_1", "2"},
+                          {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "4(x2)"}};
+  const auto whole = slurm_allocation(salloc);
+  REQUIRE(whole);
+  CHECK(whole->hosts == std::vector<std::string>{"n1", "n2", "n3"});
+  CHECK(whole->tasks.empty());
+  CHECK(slurm_part(*whole) == SlurmPart::controller);
+  CHECK(slurm_allocation(with(salloc, "SLURM_NTASKS_HET_GROUP_1", "8"))->tasks == std::vector<int>{1, 4, 4});
+  CHECK(refusal(without(salloc, "SLURM_JOB_NODELIST_HET_GROUP_1"))
+            .starts_with("SLURM_HET_SIZE is 2, and SLURM_JOB_NODELIST_HET_GROUP_1 is not set"));
+  CHECK(refusal(with(salloc, "SLURM_JOB_NODELIST_HET_GROUP_0", "n2"))
+            .ends_with("n2 is in two components, and one agent per host is needed"));
+  CHECK(slurm_allocation(with(step(), "SLURM_HET_SIZE", "2"))->hosts.size() == 2);
+}
+
 }  // namespace fleetrun::launcher
