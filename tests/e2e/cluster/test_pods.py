@@ -1,10 +1,5 @@
-"""Pods of Kubernetes, as far as fleetrun sees them: a host name, an address, a process 1, and an environment.
+"""What fleetrun does in pods of Kubernetes (tests/support/pods.py)."""
 
-Each pod is a machine of tests/support/machines.py with a process namespace of its own, in which the command
-of the manifest runs as process 1.
-"""
-
-import base64
 import re
 import signal
 import subprocess
@@ -12,7 +7,8 @@ import subprocess
 import pytest
 
 from fleetrun_job import DEADLINE, clean_environment, find_fleetrun, wait_until
-from machines import make_machines, need_namespaces
+from machines import need_namespaces
+from pods import Pods
 
 NAMES = ["train-0", "train-1"]
 IDENTITY = re.compile(r"rank (\d) of (\d) on ([\w-]+)")
@@ -25,67 +21,10 @@ while [ ! -e go ]; do sleep 0.02; done
 """
 
 
-class Pods:
-    def __init__(self, directory):
-        self.directory = directory
-        known = {name: [f"{name}.train"] for name in NAMES}
-        self.machines = make_machines(directory / "hosts", ["switch", *NAMES], known)
-        self.running = {}
-        for name in NAMES:
-            self.path(name).mkdir()
-            trainer = self.path(name) / "train"
-            trainer.write_text(TRAINER)
-            trainer.chmod(0o755)
-
-    def path(self, name):
-        return self.directory / name
-
-    def environment(self, name, **more):
-        return clean_environment(HOME=str(self.path(name)), FLEETRUN_RUN_DIR=str(self.path(name) / "run"),
-                                 HOSTNAME=name,
-                                 KUBERNETES_SERVICE_HOST="10.96.0.1", POD_IP=self.machines[name].address,
-                                 **more)
-
-    def start(self, name, *arguments, **environment):
-        words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", find_fleetrun(), *arguments]
-        self.running[name] = subprocess.Popen(
-            self.machines[name].command(*words, cwd=self.path(name)),
-            env=self.environment(name, **environment),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-    def first_process(self, name):
-        """The id, seen from here, of process 1 of the pod."""
-        def found():
-            with open(f"/proc/{self.running[name].pid}/task/{self.running[name].pid}/children") as file:
-                return file.read().split()
-        return int(wait_until(found, f"process 1 of {name}")[0])
-
-    def status(self, name):
-        """What the probes ask."""
-        words = ["nsenter", "-t", str(self.first_process(name)), "-a", find_fleetrun(), "status"]
-        return subprocess.run(words, env=self.environment(name), capture_output=True,
-                              timeout=DEADLINE).returncode
-
-    def let_go(self):
-        for name in NAMES:
-            (self.path(name) / "go").touch()
-
-    def results(self):
-        """{pod: (exit status, what it said)}, when all have ended."""
-        return {name: (pod.wait(DEADLINE), pod.stdout.read()) for name, pod in self.running.items()}
-
-    def close(self):
-        for machine in self.machines.values():
-            machine.close()
-        for pod in self.running.values():
-            pod.wait(DEADLINE)
-            pod.stdout.close()
-
-
 @pytest.fixture
 def pods(tmp_path):
     need_namespaces()
-    here = Pods(tmp_path)
+    here = Pods(tmp_path, NAMES, TRAINER)
     yield here
     here.close()
 
@@ -107,14 +46,7 @@ def start_manifest(pods, *flags):
     found = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(printed.stdout)}
     (container,) = found["Job"]["spec"]["template"]["spec"]["containers"]
     for index, name in enumerate(NAMES):
-        mounted = pods.path(name) / "etc"
-        mounted.mkdir()
-        (mounted / "secret").write_bytes(base64.b64decode(found["Secret"]["data"]["secret"]))
-        (mounted / "secret").chmod(0o400)
-        words = [word.replace("$(JOB_COMPLETION_INDEX)",
-                              str(index)).replace("$$", "$").replace("/etc/fleetrun", str(mounted))
-                 for word in container["args"]]
-        pods.start(name, *words, JOB_COMPLETION_INDEX=str(index))
+        pods.start_container(name, container, index, found["Secret"]["data"]["secret"])
 
 
 def test_the_pods_of_a_manifest_meet_and_their_probes_succeed(pods):
