@@ -145,3 +145,29 @@ def test_what_cannot_be_handed_over_is_refused(train, case, sentences):
     logs = (training.folder / "log" / "workerlog.1").read_text()
     assert [sentence for sentence in sentences if sentence not in logs] == []
     assert "accepted" not in logs
+
+
+# What torchrun's agent does: it serves a store at MASTER_PORT, and starts the ranks.
+AGENT = """
+import os, subprocess, sys
+from torch.distributed import TCPStore
+
+store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+common = dict(os.environ, WORLD_SIZE=sys.argv[1], MASTER_ADDR="127.0.0.1", MASTER_PORT=str(store.port),
+              TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_RESTART_COUNT="0", TORCHELASTIC_RUN_ID="one")
+ranks = [subprocess.Popen([sys.executable, sys.argv[2]], env=dict(common, RANK=rank, LOCAL_RANK=rank))
+         for rank in map(str, range(int(sys.argv[1])))]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+def test_the_same_script_runs_under_torchruns_agent(torch_python, calm, tmp_path):
+    python, environment = torch_python
+    done = subprocess.run(
+        [python, "-c", AGENT, str(RANKS), SCRIPT], cwd=tmp_path, text=True, capture_output=True,
+        timeout=DEADLINE, env=clean_environment(**environment, OUT=str(tmp_path), EPOCHS=str(EPOCHS),
+                                                BATCHES=str(BATCHES)))
+    training = Training(done, tmp_path)
+    assert training.status == 0, training.told()
+    assert training.notes() == calm.notes()
+    assert training.parameters() == calm.parameters()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fleetrun._error import Error
 from fleetrun.distributed._channel import Channel
 from fleetrun.distributed._membership import the_member, wait_for_place
+from fleetrun.distributed._torchrun import meeting_place
 
 if TYPE_CHECKING:
     from fleetrun import _native
@@ -138,7 +139,7 @@ class TheWorld:
             wait_for_place()
             member = the_member()
             if member is None:
-                self._native = _native.World.join()
+                self._native = _native.World.join(meeting_place())
             else:
                 from fleetrun.distributed._generations import the_generations
 

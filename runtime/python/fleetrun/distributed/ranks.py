@@ -14,16 +14,20 @@ __all__ = ["get_rank", "get_world_size", "ParallelEnv"]
 
 
 def get_rank(group: Group | None = None) -> int:
-    """The trainer's rank: PADDLE_TRAINER_ID, 0 without a launcher; with a group its place in that, -1 outside
-    of it."""
+    """The trainer's rank: PADDLE_TRAINER_ID, else torchrun's RANK, 0 without a launcher; with a group its
+    place in that, -1 outside of it."""
     wait_for_place()
-    return int(os.environ.get("PADDLE_TRAINER_ID", "0")) if group is None else group.rank
+    return int(_of_launcher("PADDLE_TRAINER_ID", "RANK", "0")) if group is None else group.rank
 
 
 def get_world_size(group: Group | None = None) -> int:
-    """The number of trainers: PADDLE_TRAINERS_NUM, 1 without a launcher; with a group its size, -1 outside of
-    it."""
-    return int(os.environ.get("PADDLE_TRAINERS_NUM", "1")) if group is None else group.world_size
+    """The number of trainers: PADDLE_TRAINERS_NUM, else torchrun's WORLD_SIZE, 1 without a launcher; with a
+    group its size, -1 outside of it."""
+    return int(_of_launcher("PADDLE_TRAINERS_NUM", "WORLD_SIZE", "1")) if group is None else group.world_size
+
+
+def _of_launcher(ours, torchruns, alone):
+    return os.environ.get(ours) or os.environ.get(torchruns) or alone
 
 
 class ParallelEnv:

@@ -256,8 +256,9 @@ class PaddleCloudRoleMaker(RoleMakerBase):
             self._alone()
 
     def _collective(self):
-        self._trainers_num = _number("PADDLE_TRAINERS_NUM", 1)
-        self._current_id = _number("PADDLE_TRAINER_ID", 0)
+        # torchrun's variables count where the launcher is another one, as they do for the ranks' meeting.
+        self._trainers_num = _number("PADDLE_TRAINERS_NUM", _number("WORLD_SIZE", 1))
+        self._current_id = _number("PADDLE_TRAINER_ID", _number("RANK", 0))
         self._worker_endpoints = endpoints("PADDLE_TRAINER_ENDPOINTS")
 
     def _alone(self):
