@@ -24,10 +24,19 @@ void check_rule(const UpdateRule& rule, const auto& refuse) {
   using enum UpdateRule::Kind;
   const auto fraction = [](float value) { return value >= 0.0f && value < 1.0f; };
   if (!std::isfinite(rule.learning_rate)) refuse("its learning rate is not a finite number");
-  const bool is_adam = rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam;
-  if (is_adam && !(fraction(rule.beta1) && fraction(rule.beta2))) {
+  const bool has_betas =
+      rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam || rule.kind == adamax;
+  if (has_betas && !(fraction(rule.beta1) && fraction(rule.beta2))) {
     refuse("beta1=" + number(rule.beta1) + ", beta2=" + number(rule.beta2), "both must be in [0, 1)");
   }
+  if ((rule.kind == rmsprop || rule.kind == adadelta) && !fraction(rule.rho)) {
+    refuse("rho=" + number(rule.rho), "it must be in [0, 1)");
+  }
+  if (rule.own_decay != 0.0f && rule.kind != adam) {
+    refuse(std::string(to_string(rule.kind)) + " has no own_decay",
+           "only adam has one; others have l2_decay");
+  }
+  if (!std::isfinite(rule.own_decay)) refuse("its own_decay is not a finite number");
   if (!(rule.epsilon >= 0.0f)) refuse("epsilon=" + number(rule.epsilon), "it must not be negative");
   if (!(rule.initial_accumulator >= 0.0f)) {
     refuse("initial_accumulator=" + number(rule.initial_accumulator), "it must not be negative");
@@ -130,7 +139,8 @@ class Fields {
 std::string describe(const UpdateRule& rule) {
   using enum UpdateRule::Kind;
   const UpdateRule usual;
-  const bool is_adam = rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam;
+  const bool has_betas =
+      rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam || rule.kind == adamax;
   Fields fields;
   if (rule.kind != sum && rule.kind != summary) fields.always("learning_rate", rule.learning_rate);
   if (rule.kind == adagrad) {
@@ -139,10 +149,16 @@ std::string describe(const UpdateRule& rule) {
   if (rule.kind == shared_adagrad || rule.kind == std_adagrad) {
     fields.always("initial_accumulator", rule.initial_accumulator);
   }
-  if (is_adam) {
+  if (has_betas) {
     fields.always("beta1", rule.beta1).always("beta2", rule.beta2).always("epsilon", rule.epsilon);
   }
   if (rule.kind == adam_d2sum) fields.always("epsilon", rule.epsilon);
+  if (rule.kind == rmsprop || rule.kind == adadelta) {
+    fields.always("rho", rule.rho).always("epsilon", rule.epsilon);
+  }
+  if (rule.kind == rmsprop) {
+    fields.always("momentum", rule.momentum).always("centered", static_cast<int>(rule.centered));
+  }
   if (rule.kind == momentum) {
     fields.always("momentum", rule.momentum).always("nesterov", static_cast<int>(rule.nesterov));
   }
@@ -153,6 +169,7 @@ std::string describe(const UpdateRule& rule) {
     fields.always("initial_accumulator", rule.initial_accumulator);
   }
   fields.unless(usual.l1_decay, "l1_decay", rule.l1_decay).unless(usual.l2_decay, "l2_decay", rule.l2_decay);
+  fields.unless(usual.own_decay, "own_decay", rule.own_decay);
   fields.unless(usual.low, "low", rule.low).unless(usual.high, "high", rule.high);
   fields.unless(0, "scheduled", static_cast<int>(rule.is_scheduled));
   return std::string(to_string(rule.kind)) + fields.text();

@@ -28,6 +28,9 @@ struct UpdateRule {
     shared_adam,
     adam_d2sum,
     summary,
+    rmsprop,
+    adamax,
+    adadelta,
   };
   Kind kind = Kind::sgd;
   float learning_rate = 0.001f;
@@ -37,6 +40,8 @@ struct UpdateRule {
   float initial_accumulator = 0.0f;
   float momentum = 0.9f;
   bool nesterov = false;
+  float rho = 0.95f;
+  bool centered = false;
   float l1 = 0.0f;
   float l2 = 0.0f;
   float learning_rate_power = -0.5f;
@@ -44,6 +49,8 @@ struct UpdateRule {
   /// for the rows that a push touches.
   float l1_decay = 0.0f;
   float l2_decay = 0.0f;
+  /// adam: w is first multiplied by 1 - lr * own_decay (AdamW).
+  float own_decay = 0.0f;
   /// Values are clipped to [low, high] after each update.
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
@@ -98,6 +105,18 @@ inline constexpr UpdateRuleRow kUpdateRules[] = {
      "w += lr * v * sqrt((d + e) / (s + e)); e = epsilon * d",
      "d[w], s[w], v[w]", 3},
     {UpdateRule::Kind::summary, "summary", "dense tables of data_norm: w = 0.999999 * w + g", "none"},
+    {UpdateRule::Kind::rmsprop, "rmsprop",
+     "s = rho * s + (1 - rho) * g * g, v = momentum * v + lr * g / sqrt(s + epsilon), w -= v; centered, with "
+     "s - m * m instead of s, m = rho * m + (1 - rho) * g",
+     "s[w], v[w], m[w]", 3},
+    {UpdateRule::Kind::adamax, "adamax",
+     "m = beta1 * m + (1 - beta1) * g, u = max(|g|, beta2 * u + epsilon), w -= lr / (1 - beta1^t) * m / u; t "
+     "is counted per row in a sparse table and per table in a dense one",
+     "m[w], u[w]", 2},
+    {UpdateRule::Kind::adadelta, "adadelta",
+     "s = rho * s + (1 - rho) * g * g, d = sqrt((e + epsilon) / (s + epsilon)) * g, "
+     "e = rho * e + (1 - rho) * d * d, w -= lr * d",
+     "s[w], e[w]", 2},
 };
 
 inline const UpdateRuleRow& row_of(UpdateRule::Kind kind) noexcept {

@@ -1,14 +1,15 @@
 // Adam's corrections need two powers per row; they depend on the step alone, so they are tabulated up to the
 // step at which both powers no longer change a float32 (18 thousand steps for beta2 = 0.999).
 //
-// Each rule is a loop over the columns that the compiler vectorises (ps/table/update_loops.h), in two kinds:
-// gradients as they came, and with the decays added.
+// Each rule is a loop over the columns that the compiler vectorises (update_loops.h, moment_loops.h), in two
+// kinds: gradients as they came, and with the decays added.
 #include "ps/table/update_rule.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ps/table/moment_loops.h"
 #include "ps/table/update_loops.h"
 
 namespace fleetrun::ps {
@@ -98,8 +99,12 @@ void Updater::update(const UpdateRule& rule, float* values, float* state, Gradie
       return loops::std_adagrad(values, state, gradient, width, scale, rule);
     case adam: {
       const Correction now = correction(step, rate);
-      return loops::adam(values, state, state + width, gradient, width,
-                         {rule.beta1, rule.beta2, now.rate, now.epsilon});
+      const loops::AdamStep adam{rule.beta1, rule.beta2, now.rate, now.epsilon};
+      if (rule.own_decay != 0.0f) {
+        const float keep = 1.0f - rule.learning_rate * rule.own_decay;
+        return loops::adamw(values, state, state + width, gradient, width, adam, keep);
+      }
+      return loops::adam(values, state, state + width, gradient, width, adam);
     }
     case pow_adam: {
       float* powers = state + 2 * width;
@@ -113,6 +118,15 @@ void Updater::update(const UpdateRule& rule, float* values, float* state, Gradie
       return loops::summary(values, gradient, width);
     case adam_d2sum:
       return loops::adam_d2sum(values, state, gradient, width, rule);
+    case rmsprop:
+      return loops::rmsprop(values, state, gradient, width, rule);
+    case adamax: {
+      const double power = std::pow(static_cast<double>(rule.beta1), static_cast<double>(step));
+      return loops::adamax(values, state, state + width, gradient, width, rule,
+                           static_cast<float>(1.0 - power));
+    }
+    case adadelta:
+      return loops::adadelta(values, state, state + width, gradient, width, rule);
   }
 }
 

@@ -19,12 +19,14 @@ class Updater {
   const UpdateRule& rule() const noexcept { return rule_; }
   /// Floats of optimizer state for a row of `width` values.
   std::size_t state_floats(std::size_t width) const noexcept;
-  /// True when apply() needs the number of updates so far (adam).
-  bool counts_steps() const noexcept { return rule_.kind == UpdateRule::Kind::adam; }
+  /// True when apply() needs the number of updates so far.
+  bool counts_steps() const noexcept {
+    return rule_.kind == UpdateRule::Kind::adam || rule_.kind == UpdateRule::Kind::adamax;
+  }
   /// The state of one row before the first update.
   void reset(std::span<float> state) const noexcept;
 
-  /// One update of a row of `width` values. `step` counts its updates, this one included; only adam reads it.
+  /// One update of a row of `width` values. `step` counts its updates, this one included: counts_steps().
   /// `scale` is what shared_adagrad and std_adagrad divide the gradient by; `rate` is the push's, for a rule
   /// that is scheduled.
   /// Arithmetic is float32 throughout and in column order, so the same inputs give the same bits.

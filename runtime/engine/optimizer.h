@@ -16,7 +16,7 @@ namespace fleetrun::engine {
 /// (nesterov: lr*(g + momentum*v)); adagrad m += g*g, w -= lr*g/(sqrt(m)+epsilon); adam bias-corrected, as in
 /// its paper; rmsprop s = rho*s + (1-rho)*g*g, v = momentum*v + lr*g/sqrt(s+epsilon), w -= v (centered: m =
 /// rho*m + (1-rho)*g, with s - m*m instead of s); adamax, adadelta and lamb as
-/// runtime/engine/operators/update_operators.cc says, without a table's equal, as rmsprop; ftrl
+/// runtime/engine/operators/update_operators.cc and kUpdateRules of ps/base/table_config.h say; ftrl
 /// n += g*g, z += g - (n_new^-p - n_old^-p)/lr*w, w = |z| <= l1 ? 0 : (sign(z)*l1 - z)/(n_new^-p/lr + 2*l2)
 /// with p = learning_rate_power.
 struct OptimizerConfig {
@@ -30,7 +30,7 @@ struct OptimizerConfig {
   double initial_accumulator = 0.0;
   /// adam over row gradients: only the rows of the batch are touched.
   bool lazy_rows = false;
-  /// adam: w -= lr * own_decay * w before the step (AdamW), which no table has. lamb: its decay.
+  /// adam: w -= lr * own_decay * w before the step (AdamW). lamb: its decay.
   double own_decay = 0.0;
   /// Parameters without own_decay.
   std::set<std::string> undecayed = {};

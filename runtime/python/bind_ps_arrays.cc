@@ -192,11 +192,14 @@ ps::UpdateRule rule_from(const std::string& of, const py::dict& values) {
   fields.take("initial_accumulator", rule.initial_accumulator);
   fields.take("momentum", rule.momentum);
   fields.take("nesterov", rule.nesterov);
+  fields.take("rho", rule.rho);
+  fields.take("centered", rule.centered);
   fields.take("l1", rule.l1);
   fields.take("l2", rule.l2);
   fields.take("learning_rate_power", rule.learning_rate_power);
   fields.take("l1_decay", rule.l1_decay);
   fields.take("l2_decay", rule.l2_decay);
+  fields.take("own_decay", rule.own_decay);
   fields.take("low", rule.low);
   fields.take("high", rule.high);
   fields.finish();

@@ -72,13 +72,19 @@ ps::UpdateRule::Kind kind_of(OptimizerConfig::Kind kind) {
     case OptimizerConfig::Kind::ftrl:
       return ps::UpdateRule::Kind::ftrl;
     case OptimizerConfig::Kind::rmsprop:
+      return ps::UpdateRule::Kind::rmsprop;
     case OptimizerConfig::Kind::adamax:
+      return ps::UpdateRule::Kind::adamax;
     case OptimizerConfig::Kind::adadelta:
+      return ps::UpdateRule::Kind::adadelta;
     case OptimizerConfig::Kind::lamb:
       break;
   }
-  throw Error(ErrorKind::config, "no table is trained by " + std::string(engine::to_string(kind)),
-              "use Adagrad or Adam, or train in one process with paddle.nn.Embedding");
+  throw Error(
+      ErrorKind::config,
+      "no table is trained by lamb: its step needs the norm of a whole parameter, which lies in parts "
+      "on servers",
+      "use AdamW, or train in one process or with collectives");
 }
 
 ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& parameter,
@@ -86,11 +92,6 @@ ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& paramet
   const OptimizerConfig config = engine::config_of(shared, parameter);
   ps::UpdateRule rule;
   rule.kind = kind_of(config.kind);
-  if (config.own_decay != 0.0) {
-    throw Error(ErrorKind::config,
-                "no table has a decay apart from the gradient, as AdamW's of '" + parameter + "'",
-                "use Adam with weight_decay=paddle.regularizer.L2Decay(…), which adds it to the gradient");
-  }
   rule.learning_rate = static_cast<float>(config.learning_rate);
   rule.beta1 = static_cast<float>(config.beta1);
   rule.beta2 = static_cast<float>(config.beta2);
@@ -98,11 +99,14 @@ ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& paramet
   rule.initial_accumulator = static_cast<float>(config.initial_accumulator);
   rule.momentum = static_cast<float>(config.momentum);
   rule.nesterov = config.nesterov;
+  rule.rho = static_cast<float>(config.rho);
+  rule.centered = config.centered;
   rule.l1 = static_cast<float>(config.l1);
   rule.l2 = static_cast<float>(config.l2);
   rule.learning_rate_power = static_cast<float>(config.learning_rate_power);
   rule.l1_decay = static_cast<float>(config.l1_decay);
   rule.l2_decay = static_cast<float>(config.l2_decay);
+  rule.own_decay = static_cast<float>(config.own_decay);
   rule.is_scheduled = !config.rate.empty();
   if (config.adam_d2sum && table == ps::TableConfig::Kind::dense) {
     rule.kind = ps::UpdateRule::Kind::adam_d2sum;

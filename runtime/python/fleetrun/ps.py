@@ -44,11 +44,10 @@ MODES = ("async", "sync", "half_async", "geo")
 
 
 class Rule(dict):
-    """How a gradient changes a row: kind is "sgd", "momentum", "adagrad", "adam", "ftrl", "sum" and others,
-    the rest are its
-    numbers: learning_rate, beta1, beta2, epsilon, initial_accumulator, momentum, nesterov, l1, l2,
-    learning_rate_power, l1_decay, l2_decay, low, high (values are clipped to [low, high]). Source:
-    ps/base/table_config.h."""
+    """How a gradient changes a row: kind is "sgd", "momentum", "adagrad", "adam", "ftrl", "rmsprop",
+    "adamax", "adadelta", "sum" and others, the rest are its numbers: learning_rate, beta1, beta2, epsilon,
+    rho, initial_accumulator, momentum, nesterov, centered, l1, l2, learning_rate_power, l1_decay, l2_decay,
+    own_decay (AdamW's), low, high (values are clipped to [low, high]). Source: ps/base/table_config.h."""
 
     def __init__(self, kind: str = "sgd", **numbers: Any) -> None:
         super().__init__(kind=kind, **numbers)

@@ -173,7 +173,10 @@ scope, mode, *ports = paddle.static.global_scope(), *sys.argv[1:]
 decay = paddle.regularizer.L2Decay(0.1)
 for number, make in enumerate((lambda rate: paddle.optimizer.SGD(rate, weight_decay=decay),
              lambda rate: paddle.optimizer.Momentum(rate, 0.8), lambda rate: paddle.optimizer.Adagrad(rate),
-             lambda rate: paddle.optimizer.Adam(rate), lambda rate: paddle.optimizer.Ftrl(rate, l1=0.1))):
+             lambda rate: paddle.optimizer.Adam(rate), lambda rate: paddle.optimizer.Ftrl(rate, l1=0.1),
+             lambda rate: paddle.optimizer.AdamW(rate, weight_decay=0.2), lambda rate: paddle.optimizer.Adamax(rate, weight_decay=decay),
+             lambda rate: paddle.optimizer.RMSProp(rate, 0.9, momentum=0.5, centered=True, epsilon=0.1),
+             lambda rate: paddle.optimizer.Adadelta(rate, epsilon=1e-2))):
     moved = {}
     for place in (False, True):
         name, main, startup = f"p{number}{place}", paddle.static.Program(), paddle.static.Program()
@@ -209,8 +212,8 @@ for number, make in enumerate((lambda rate: paddle.optimizer.SGD(rate, weight_de
             moved[place] = [np.asarray(scope.native.value("rows" + name))[3], np.asarray(scope.native.value("w" + name))]
     np.testing.assert_allclose(moved[True], moved[False], rtol=2e-6, err_msg=str(number))
 """
-    done = start([sys.executable, "-c", code, mode, *ports(5)])
-    output, _ = done.communicate(timeout=60)
+    done = start([sys.executable, "-c", code, mode, *ports(9)])
+    output, _ = done.communicate(timeout=120)
     assert done.returncode == 0, output
 
 

@@ -398,8 +398,8 @@ class Adam(Optimizer):
 
 class AdamW(Adam):
     """Adam with a decay apart from the gradient: w -= learning_rate * weight_decay * w before each step.
-    apply_decay_param_fun: whether a parameter of this name decays. In one process: no table is trained by
-    it."""
+    apply_decay_param_fun: whether a parameter of this name decays. On servers the rows that a step
+    touches decay."""
 
     def __init__(
         self,
@@ -433,7 +433,7 @@ class AdamW(Adam):
 
 class Adamax(Optimizer):
     """m = beta1 * m + (1 - beta1) * g; u = max(|g|, beta2 * u + epsilon); w -= learning_rate / (1 - beta1^t)
-    * m / u. In one process: no table is trained by it."""
+    * m / u."""
 
     kind = "adamax"
 
@@ -455,7 +455,7 @@ class Adamax(Optimizer):
 
 class Adadelta(Optimizer):
     """s = rho * s + (1 - rho) * g * g; d = sqrt((u + epsilon) / (s + epsilon)) * g; u = rho * u + (1 - rho) *
-    d * d; w -= learning_rate * d. In one process: no table is trained by it."""
+    d * d; w -= learning_rate * d."""
 
     kind = "adadelta"
 
@@ -475,7 +475,7 @@ class Adadelta(Optimizer):
 class Lamb(Optimizer):
     """Adam's step with its decay, scaled by the norm of the parameter over its own norm.
     exclude_from_weight_decay_fn: whether a parameter does not decay; always_adapt: such a one is scaled too.
-    In one process: no table is trained by it."""
+    In one process or with collectives: a table on servers has a part of each parameter only."""
 
     kind = "lamb"
 
@@ -566,8 +566,7 @@ class Ftrl(Optimizer):
 
 class RMSProp(Optimizer):
     """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v.
-    centered: the square of the gradient's mean, averaged as s is, is taken off s. In one process: no table is
-    trained by it."""
+    centered: the square of the gradient's mean, averaged as s is, is taken off s."""
 
     kind = "rmsprop"
 

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 using namespace fleetrun::ps;
@@ -298,6 +300,59 @@ TEST_CASE("adam_d2sum follows its sums of squares") {
   CHECK(row.state == std::vector<float>{row.state[1], row.state[1], row.state[2], 0.0f, row.state[4], 0.0f});
 }
 
+TEST_CASE("rmsprop, centered or not, adamax and adadelta follow their formulas in double precision") {
+  const auto gradient = [](int step) { return std::cos(static_cast<double>(step)) + 0.5; };
+  for (const bool centered : {false, true}) {
+    UpdateRule rmsprop = rule(UpdateRule::Kind::rmsprop, 0.05f);
+    rmsprop.centered = centered;
+    rmsprop.rho = 0.75f;
+    rmsprop.momentum = 0.5f;
+    rmsprop.epsilon = 0.125f;
+    Row row(rmsprop, 2);
+    double s = 0.0, m = 0.0, v = 0.0, w = 0.0;
+    for (int step = 1; step <= 20; ++step) {
+      const double g = gradient(step);
+      s = 0.75 * s + 0.25 * g * g;
+      m = centered ? 0.75 * m + 0.25 * g : 0.0;
+      v = 0.5 * v + 0.05 * g / std::sqrt(s - m * m + 0.125);
+      w -= v;
+      row.push({static_cast<float>(g), 0.0f});
+    }
+    CHECK(row.values[0] == doctest::Approx(w).epsilon(1e-5));
+    CHECK(row.values[1] == 0.0f);
+  }
+  UpdateRule adadelta = rule(UpdateRule::Kind::adadelta, 0.5f);
+  adadelta.rho = 0.75f;
+  adadelta.epsilon = 0.125f;
+  Row by_adadelta(adadelta, 1), by_adamax(rule(UpdateRule::Kind::adamax, 0.05f), 1);
+  double s = 0.0, e = 0.0, w = 0.0, m = 0.0, u = 0.0, by_norm = 0.0;
+  for (int step = 1; step <= 20; ++step) {
+    const double g = gradient(step);
+    s = 0.75 * s + 0.25 * g * g;
+    const double d = std::sqrt((e + 0.125) / (s + 0.125)) * g;
+    e = 0.75 * e + 0.25 * d * d;
+    w -= 0.5 * d;
+    by_adadelta.push({static_cast<float>(g)});
+    m = 0.9 * m + 0.1 * g;
+    u = std::max(std::fabs(g), 0.999 * u + 1e-8);
+    by_norm -= 0.05 / (1.0 - std::pow(0.9, step)) * m / u;
+    by_adamax.push({static_cast<float>(g)});
+  }
+  CHECK(by_adadelta.values[0] == doctest::Approx(w).epsilon(1e-5));
+  CHECK(by_adamax.values[0] == doctest::Approx(by_norm).epsilon(1e-5));
+}
+
+TEST_CASE("adam decays values apart from the gradient, which its moments do not see") {
+  UpdateRule adamw = rule(UpdateRule::Kind::adam, 0.125f);
+  adamw.own_decay = 0.5f;
+  Row row(adamw, 1), plain(rule(UpdateRule::Kind::adam, 0.125f), 1);
+  row.values = {2.0f};
+  row.push({4.0f});
+  plain.push({4.0f});
+  CHECK(row.values[0] == doctest::Approx(2.0 * (1.0 - 0.125 * 0.5) - 0.125));
+  CHECK(row.state == plain.state);
+}
+
 // As DSummary of Paddle 2.6.2, whatever the learning rate.
 TEST_CASE("summary adds up, and forgets slowly") {
   Row row(rule(UpdateRule::Kind::summary, 0.05f), 2);
@@ -310,7 +365,7 @@ TEST_CASE("summary adds up, and forgets slowly") {
 }
 
 TEST_CASE("a scheduled rule takes the push's rate, and another one does not") {
-  for (std::size_t kind = 0; kind <= static_cast<std::size_t>(UpdateRule::Kind::summary); ++kind) {
+  for (std::size_t kind = 0; kind < std::size(kUpdateRules); ++kind) {
     UpdateRule whole = rule(static_cast<UpdateRule::Kind>(kind), 0.25f);
     if (whole.kind == UpdateRule::Kind::sum || whole.kind == UpdateRule::Kind::summary) continue;
     whole.initial_accumulator = 0.5f;
@@ -331,7 +386,7 @@ TEST_CASE("a scheduled rule takes the push's rate, and another one does not") {
 }
 
 TEST_CASE("a dense table's run moves as a row does, whatever the rule") {
-  for (std::size_t kind = 0; kind <= static_cast<std::size_t>(UpdateRule::Kind::summary); ++kind) {
+  for (std::size_t kind = 0; kind < std::size(kUpdateRules); ++kind) {
     UpdateRule both = rule(static_cast<UpdateRule::Kind>(kind), 0.1f);
     if (!Updater::is_for_dense(both.kind)) continue;
     both.initial_accumulator = 0.3f;
