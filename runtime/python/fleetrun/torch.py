@@ -61,10 +61,18 @@ class _Weight(torch.nn.Parameter):
     _ddp_ignored = True
     layer: weakref.ref[_Layer]
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
+        """Refuses what would fill it. Throws: Error(config)."""
+        _refuse_fill(function, args, named)
+        return super().__torch_function__(function, types, args, named or {})
+
     @property
     def data(self) -> torch.Tensor:
         """As of any parameter; a matrix of the table's rows has no place here."""
-        return super().data
+        values = super().data.as_subclass(_Values)
+        values.layer = self.layer
+        return values
 
     @data.setter
     def data(self, values: torch.Tensor) -> None:
@@ -75,6 +83,35 @@ class _Weight(torch.nn.Parameter):
     def set_values(self, values: torch.Tensor) -> None:
         """Of another number of rows."""
         torch.Tensor.data.__set__(self, values)
+
+
+class _Values(torch.Tensor):
+    """The data of a _Weight."""
+
+    layer: weakref.ref[_Layer]
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
+        """Refuses what would fill it, and gives tensors of no kind of its own. Throws: Error(config)."""
+        _refuse_fill(function, args, named)
+        return torch._C._disabled_torch_function_impl(function, types, args, named or {})
+
+
+# What changes a tensor without a value of its rows.
+_HARMLESS = ("requires_grad_", "detach_", "share_memory_")
+
+
+def _refuse_fill(function: Any, args: Any, named: Any) -> None:
+    """Throws: Error(config), where a function would set values of the rows, which are not here."""
+    name = str(getattr(function, "__name__", ""))
+    is_operator = name == "__setitem__" or (
+        name.startswith("__i") and name not in ("__invert__", "__index__")
+    )
+    if name in _HARMLESS or not (is_operator or (name.endswith("_") and not name.endswith("__"))):
+        return
+    filled = args[0] if args else (named or {}).get("tensor")
+    if isinstance(filled, (_Weight, _Values)):
+        _refuse_rows(filled.layer(), f"is changed by {name}()")
 
 
 class _Pulled(torch.autograd.Function):
@@ -219,11 +256,14 @@ class _Layer(torch.nn.Module):
 
 
 def _refuse_matrix(layer: _Layer | None, values: Any) -> None:
+    _refuse_rows(layer, "is set to " + ("None" if values is None else str(list(values.shape))))
+
+
+def _refuse_rows(layer: _Layer | None, done: str) -> None:
     table = layer.table if layer is not None else ""
-    shape = "None" if values is None else str(list(values.shape))
     raise Error(
         "config",
-        f"the weight of the layer of table '{table}' is set to {shape}, and its rows are on the servers",
+        f"the weight of the layer of table '{table}' {done}, and its rows are on the servers",
         "the table's initializer makes the first values; ps.Client.load reads saved ones",
     )
 

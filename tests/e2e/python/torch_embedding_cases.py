@@ -345,6 +345,10 @@ def what_cannot_be_is_said():
                         (lambda: EmbeddingBag(layer.client, "emb", mode="median"), "'median'"),
                         (lambda: prefetch({layer: torch.tensor([0.5])}), "not integers"),
                         (lambda: setattr(layer.weight, "data", matrix.data), "'emb' is set to [10, 3]"),
+                        (lambda: layer.weight.data.uniform_(-1, 1), "'emb' is changed by uniform_()"),
+                        (lambda: torch.nn.init.normal_(layer.weight), "'emb' is changed by normal_()"),
+                        (lambda: layer.weight.data.copy_(matrix.data[:0]), "'emb' is changed by copy_()"),
+                        (lambda: layer.weight.data.__setitem__(0, 1.0), "'emb' is changed by __setitem__()"),
                         (lambda: setattr(layer, "weight", matrix), "on the servers")):
         try:
             made()
