@@ -100,3 +100,19 @@ def test_the_environment_of_a_pod_is_understood(pods, common, index, flags, said
     assert [status for status, _ in results.values()] == [0, 0], results
     assert ranks(results) == BOTH
     assert all(said in text for _, text in results.values())
+
+
+def test_torchrun_in_pods_of_kubeflow_trainer_meets_by_their_variables(pods):
+    """As its runtime torch-distributed sets them for a TrainJob whose command is torchrun."""
+    secret = pods.directory / "secret"
+    secret.write_bytes(bytes(range(32)))
+    secret.chmod(0o400)
+    pods.let_go()
+    for number, name in enumerate(NAMES):
+        pods.start(name, "torchrun", "--no-python", "./train", JOB_COMPLETION_INDEX=str(number),
+                   PET_NNODES="2", PET_NPROC_PER_NODE="1", PET_NODE_RANK=str(number),
+                   PET_MASTER_ADDR="train-0.train", PET_MASTER_PORT="29500",
+                   FLEETRUN_SECRET_FILE=str(secret))
+    results = pods.results()
+    assert [status for status, _ in results.values()] == [0, 0], results
+    assert ranks(results) == BOTH

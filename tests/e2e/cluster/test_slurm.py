@@ -1,6 +1,7 @@
 """fleetrun under a real Slurm: a controller and two nodes, each in namespaces of its own
 (tests/support/slurm_rig.py)."""
 
+import os
 import re
 
 import pytest
@@ -128,6 +129,61 @@ def test_a_step_on_one_node_is_a_job_of_one_host(place):
     assert done.returncode == 0, done.stderr
     assert sorted({size for _, size, _ in ranks(done.stdout)}) == ["2"]
     assert len({host for _, _, host in ranks(done.stdout)}) == 1
+
+
+def test_a_step_on_part_of_an_allocation_is_a_job_of_that_part(place):
+    (place.directory / "go").touch()
+    done = place.run("salloc", "-N2", "srun", "-N1", "-n1", "-w", "n2", find_fleetrun(), "--show=all",
+                     "./train")
+    assert done.returncode == 0, done.stderr
+    assert ranks(done.stdout) == [("0", "1", "n2")]
+
+
+def test_steps_without_a_shared_home_are_told_whose_secret_differs(place):
+    own_home = "mkdir -p $HOME/$(hostname); HOME=$HOME/$(hostname) exec \"$0\" \"$@\""
+    done = place.run("srun", "-N2", "--ntasks-per-node=1", "bash", "-c", own_home, find_fleetrun(),
+                     "--join_timeout=3", "./train")
+    assert (done.returncode, place.files("up")) == (125, [])
+    assert "has another secret than this host" in done.stderr
+    (place.directory / "go").touch()
+    agents = place.run("salloc", "-N2", "bash", "-c", own_home, find_fleetrun(), "--show=all", "./train")
+    assert agents.returncode == 0, agents.stderr  # these get a secret of the job
+    assert ranks(agents.stdout) == BOTH
+
+
+TORCHRUN_SCRIPT = """#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --ntasks=2
+#SBATCH --output=out
+nodes=( $( scontrol show hostnames $SLURM_JOB_NODELIST ) )
+head_node=${nodes[0]}
+head_node_ip=$(srun --nodes=1 --ntasks=1 -w "$head_node" hostname --ip-address)
+srun torchrun --nnodes 2 --nproc_per_node 1 --rdzv_id $RANDOM --rdzv_backend c10d \\
+  --rdzv_endpoint $head_node_ip:29500 train.py
+"""
+
+
+def test_a_script_that_starts_torchrun_by_srun_runs_as_it_is(place):
+    (place.directory / "torchrun").symlink_to(find_fleetrun())
+    (place.directory / "train.py").write_text(
+        "import os, socket\n"
+        "print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], 'on', socket.gethostname())\n")
+    (place.directory / "batch.sh").write_text(TORCHRUN_SCRIPT)
+    path = f"{place.directory}:{os.environ['PATH']}"
+    done = place.run("sbatch", "--wait", "batch.sh", PATH=path)
+    assert done.returncode == 0, place.said()
+    assert ranks(place.said()) == BOTH
+
+
+def test_tasks_of_an_array_are_jobs_of_their_own(place):
+    (place.directory / "go").touch()
+    (place.directory / "batch.sh").write_text(
+        "#!/bin/bash\n#SBATCH --array=0-1\n#SBATCH --nodes=2\n#SBATCH --output=out.%a\n"
+        f"{find_fleetrun()} --show=all --log_dir=log.$SLURM_ARRAY_TASK_ID ./train\n")
+    done = place.run("sbatch", "--wait", "batch.sh")
+    assert done.returncode == 0, done.stderr
+    for task in (0, 1):
+        assert ranks((place.directory / f"out.{task}").read_text()) == BOTH
 
 
 def test_launchers_of_all_components_of_a_heterogeneous_job_meet(place):
