@@ -217,6 +217,19 @@ for number, make in enumerate((lambda rate: paddle.optimizer.SGD(rate, weight_de
     assert done.returncode == 0, output
 
 
+def test_rows_that_are_trained_densely_are_named_once(run):
+    done = run(HEAD + """
+ids = paddle.static.data("ids", [None, 1], "int64")
+def train(make, name):
+    rows = paddle.static.nn.embedding(ids, [10, 2], is_sparse=True, param_attr=paddle.ParamAttr(name=name))
+    make().minimize(paddle.mean(rows))
+train(lambda: paddle.optimizer.AdamW(0.1), "by_adamw")
+train(lambda: paddle.optimizer.Adam(0.1), "by_adam")
+""")
+    assert done.stderr.count("embedding(is_sparse=True) of by_adamw is trained densely by AdamW") == 1
+    assert "of by_adam is trained" not in done.stderr
+
+
 def test_ftrl_refuses_a_rate_that_it_would_divide_by(run):
     assert run(HEAD + """
 w = paddle.create_parameter([1], "float32")

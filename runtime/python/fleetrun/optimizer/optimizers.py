@@ -11,6 +11,7 @@ from fleetrun._types import Any, Callable, Parameter, Program, Sequence, Variabl
 from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer import rates
+from fleetrun.optimizer._rows import say_what_is_dense
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static import differentiated
 from fleetrun.static.lookups import choices_of
@@ -206,6 +207,8 @@ class Optimizer:
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
         schedule, rate, config = self._native_rate(main, startup)
+        if not servers:
+            say_what_is_dense(self, main)
         if adam_d2sum:
             config.adam_d2sum = True
         plan = _native.distribute(
