@@ -195,7 +195,7 @@ def test_a_program_holds_its_graph_and_others_keep_the_rest_beside_it(run):
     done = run(HEAD + """
 from fleetrun.static.training import is_trained, training_of
 main = paddle.static.default_main_program()
-assert sorted(vars(main)) == ["_cloned_at", "_parameters", "_variables", "native", "origin", "sides"], vars(main)
+assert sorted(vars(main)) == ["_cloned_at", "_parameters", "_variables", "native", "origin", "outer", "sides"], vars(main)
 x = paddle.static.data("x", [None, 2])
 loader = paddle.io.DataLoader.from_generator([x], capacity=2, iterable=False)
 before = main.clone(for_test=True)
