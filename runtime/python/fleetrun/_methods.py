@@ -3,7 +3,8 @@
 from typing import Any
 
 from fleetrun import _dtypes as dtypes
-from fleetrun import _indexing, tensor
+from fleetrun import _indexing, _mode, tensor
+from fleetrun._arguments import warn_once
 from fleetrun._operators import Operators
 from fleetrun._variable import Variable
 
@@ -25,9 +26,26 @@ def _agreed(function: Any, x: Variable, other: Any) -> tuple[Variable, Any]:
     if function in _WIDENING and {x.dtype, other.dtype} == {dtypes.float32, dtypes.float64}:
         return x.cast("float64"), other.cast("float64")
     other = other if other.dtype == x.dtype else other.cast(x.dtype)
+    other = _lined_up(x, other)
     if function is tensor.divide and x.dtype in (dtypes.int32, dtypes.int64):
         return x.cast("float32"), other.cast("float32")
     return x, other
+
+
+def _lined_up(x: Variable, other: Variable) -> Variable:
+    """`other` as Paddle 1.x takes it, whose operators line up the first axes where `other` has fewer and the
+    first of them is the batch. Paddle 2 lines up the last ones, and asks for enable_static()."""
+    fewer = x.ndim - other.ndim
+    if _mode.asked_for_static or fewer < 1 or other.ndim == 0 or (x.shape[0], other.shape[0]) != (-1, -1):
+        return other
+    if not all(b in (a, 1) or -1 in (a, b) for a, b in zip(x.shape, other.shape)):
+        return other
+    warn_once(
+        "first axes",
+        f"{x.name} {list(x.shape)} and {other.name} {list(other.shape)}: their first axes are lined up, as "
+        "in Paddle 1.x, for the script does not call paddle.enable_static(), as those for Paddle 2 do",
+    )
+    return tensor.reshape(other, [0] * other.ndim + [1] * fewer)
 
 
 _WIDENING = (tensor.add, tensor.subtract, tensor.multiply)

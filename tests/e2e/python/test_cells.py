@@ -108,3 +108,60 @@ def test_cells_step_along_padded_sequences(run, package, kind, way):
 
 def test_a_cell_of_the_scripts_own(run, package):
     assert run(OWN, PYTHONPATH=package + "/_compat").stdout.splitlines()[-1] == "ok"
+
+
+STACKED = """
+import numpy
+import paddle.fluid as fluid
+from paddle.fluid.contrib.layers import basic_gru, basic_lstm
+
+layers = fluid.layers
+x, n = fluid.data("x", [None, None, 3]), fluid.data("n", [None], "int64")
+first = fluid.data("first", [4, None, 2])
+lstm = basic_lstm(x, first, first * 2.0, 2, num_layers=2, sequence_length=n, bidirectional=True)
+gru = basic_gru(x, None, 2, num_layers=2, bias_attr=fluid.ParamAttr(name="b"), batch_first=True)
+loss = layers.reduce_sum(lstm[0]) + layers.reduce_sum(gru[0])
+pairs = fluid.backward.append_backward(loss)
+assert len(pairs) == 4 * 2 + 2 * 4 and all(gradient is not None for _, gradient in pairs)
+executor = fluid.Executor(fluid.CPUPlace())
+executor.run(fluid.default_startup_program())
+value = lambda name: numpy.array(fluid.global_scope().find_var(name).get_tensor(), "float64")
+random = numpy.random.RandomState(0)
+for one, _ in pairs:
+    fluid.global_scope().find_var(one.name).get_tensor().set(
+        (random.randn(*one.shape) * 0.5).astype("float32"), fluid.CPUPlace())
+rows, lengths, begin = random.randn(3, 4, 3), [4, 1, 3], random.randn(4, 3, 2)
+sigmoid = lambda x: 1 / (1 + numpy.exp(-x))
+
+def expected():
+    outputs, hidden, memory = numpy.zeros((3, 4, 4)), numpy.zeros((4, 3, 2)), numpy.zeros((4, 3, 2))
+    for way in (0, 1):
+        scope = "basic_lstm_reverse_layers_" if way else "basic_lstm_layers_"
+        given = [[value(f"{scope}{i}/BasicLSTMUnit_0.{kind}_0") for kind in "wb"] for i in (0, 1)]
+        for k in range(3):
+            states = [[begin[2 * i + way, k], 2 * begin[2 * i + way, k]] for i in (0, 1)]
+            for t in reversed(range(4)) if way else range(4):
+                row = rows[k, t]
+                for (w, b), state in zip(given, states):
+                    enters, new, stays, leaves = numpy.split(numpy.concatenate([row, state[0]]) @ w + b, 4)
+                    if t < lengths[k]:
+                        state[1] = state[1] * sigmoid(stays + 1) + sigmoid(enters) * numpy.tanh(new)
+                        state[0] = numpy.tanh(state[1]) * sigmoid(leaves)
+                    row = state[0]
+                outputs[k, t, 2 * way : 2 * way + 2] = row
+            for i in (0, 1):
+                hidden[2 * i + way, k], memory[2 * i + way, k] = states[i]
+    return outputs, hidden, memory
+
+feed = {"x": rows.astype("float32"), "n": numpy.array(lengths, "int64"), "first": begin.astype("float32")}
+found = executor.run(feed=feed, fetch_list=[*lstm, *gru])
+for one, wanted in zip(found, expected()):
+    numpy.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
+numpy.testing.assert_allclose(found[3][:, -1], found[4][1], rtol=1e-6)
+print(*sorted(one.name for one, _ in pairs if one.name.startswith("b_fw")))
+"""
+
+
+def test_stacked_layers_step_both_ways(run, package):
+    said = run(STACKED, PYTHONPATH=package + "/_compat").stdout.splitlines()[-1]
+    assert said == "b_fw_b_0_candidate b_fw_b_0_gate b_fw_b_1_candidate b_fw_b_1_gate"

@@ -212,3 +212,27 @@ print(exe.run(fetch_list=[out])[0].tolist())
 """, PYTHONPATH=package + "/_compat")
     assert done.stdout.splitlines() == [
         "['float64', 'float64', 'int64', 'int64', 'float32']", "[8, 8]", "[2, 3]", "[4, 5]"]
+
+
+AXES = """
+import numpy
+import paddle
+import paddle.fluid as fluid
+# here
+x, y = fluid.data("x", [None, None, 1, 1]), fluid.data("y", [None, None])
+out = (x * y, x + y[:, 0:1])
+exe = fluid.Executor(fluid.CPUPlace())
+fed = numpy.arange(6, dtype="float32").reshape(2, 3)
+values = exe.run(feed={"x": fed.reshape(2, 3, 1, 1), "y": fed}, fetch_list=list(out))
+print([value.shape for value in values], [value.ravel().tolist()[:6] for value in values])
+"""
+
+
+def test_operators_line_up_first_axes_as_paddle_1_did_or_last_ones_as_paddle_2_does(run, package):
+    older = run(AXES, PYTHONPATH=package + "/_compat")
+    assert older.stdout == (
+        "[(2, 3, 1, 1), (2, 3, 1, 1)] [[0.0, 1.0, 4.0, 9.0, 16.0, 25.0], [0.0, 1.0, 2.0, 6.0, 7.0, 8.0]]\n")
+    assert "their first axes are lined up, as in Paddle 1.x" in older.stderr
+    newer = run(AXES.replace("# here", "paddle.enable_static()"), PYTHONPATH=package + "/_compat")
+    assert newer.stdout.startswith("[(2, 3, 2, 3), (2, 3, 2, 1)]")
+    assert newer.stderr == ""

@@ -4,8 +4,12 @@ from fleetrun.incubate.layers import fused_embedding_seq_pool as fused_embedding
 from fleetrun.incubate.layers import partial_concat as partial_concat
 from fleetrun.incubate.layers import partial_sum as partial_sum
 from fleetrun.incubate.layers import shuffle_batch as shuffle_batch
+from fleetrun.fluid._stacked import basic_gru as basic_gru
+from fleetrun.fluid._stacked import basic_lstm as basic_lstm
+from fleetrun.fluid._stacked import BasicGRUUnit as BasicGRUUnit
+from fleetrun.fluid._stacked import BasicLSTMUnit as BasicLSTMUnit
 from fleetrun.incubate.trees import tdm_child as tdm_child
 from fleetrun.incubate.trees import tdm_sampler as tdm_sampler
 from fleetrun.static.metrics import ctr_metric_bundle as ctr_metric_bundle
 from fleetrun.static.nn import sparse_embedding as sparse_embedding
-__all__ = ['fused_embedding_seq_pool', 'partial_concat', 'partial_sum', 'shuffle_batch', 'tdm_child', 'tdm_sampler', 'ctr_metric_bundle', 'sparse_embedding']
+__all__ = ['fused_embedding_seq_pool', 'partial_concat', 'partial_sum', 'shuffle_batch', 'basic_gru', 'basic_lstm', 'BasicGRUUnit', 'BasicLSTMUnit', 'tdm_child', 'tdm_sampler', 'ctr_metric_bundle', 'sparse_embedding']

@@ -74,6 +74,7 @@ __getattr__, __dir__ = _lazy.attach(
         "ctr_metric_bundle": "static.metrics:ctr_metric_bundle",
         "index_sample": "tensor:index_sample",
         "sparse_embedding": "static.nn:sparse_embedding",
+        **_lazy.names("fluid._stacked", "basic_gru basic_lstm BasicGRUUnit BasicLSTMUnit"),
         **_lazy.names("incubate.trees", "tdm_child tdm_sampler"),
     },
 )
