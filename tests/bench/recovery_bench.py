@@ -2,7 +2,7 @@
 """What the loss of a rank costs: fleetrun --on_failure=replace, a restart of all (--max_restart) and torchrun
 (--max-restarts), the same script, the same kill.
 
-usage: scripts/bench recovery --python PYTHON [--torchrun PROGRAM] [--ranks N] [--rounds N] [--fleetrun PATH]
+usage: scripts/bench recovery --python PYTHON [--torchrun COMMAND] [--ranks N] [--rounds N] [--fleetrun PATH]
 
 Trains examples/recovery/train.py, which keeps a checkpoint after each epoch, and kills a trainer with
 SIGKILL in the middle of one. Says for each, as medians over the rounds: the seconds from the kill until the
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import statistics
@@ -59,6 +60,10 @@ def measure(command, ranks, environment):
         while len(steps(folder, victim)) < enough and job.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
         before = steps(folder, victim)
+        if len(before) < enough:
+            job.kill()
+            said = job.communicate()[1]
+            raise SystemExit(f"recovery_bench: error: {command} made no steps\n{said[-2000:]}")
         killed = time.monotonic()
         os.kill(before[-1][0], signal.SIGKILL)
         _, said = job.communicate(timeout=LIMIT)
@@ -83,8 +88,8 @@ def main():
     sides = {"--on_failure=replace": [*common, "--on_failure=replace"],
              "--max_restart=3": [*common, "--max_restart=3"]}
     if options.torchrun:
-        sides["torchrun --max-restarts=3"] = [options.torchrun, f"--nproc-per-node={options.ranks}",
-                                              "--max-restarts=3"]
+        sides["torchrun --max-restarts=3"] = [*shlex.split(options.torchrun),
+                                              f"--nproc_per_node={options.ranks}", "--max_restarts=3"]
     found = {name: [] for name in sides}
     for _ in range(options.rounds):
         for name, command in sides.items():
