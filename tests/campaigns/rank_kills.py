@@ -52,6 +52,18 @@ def outcome(folder):
             [(folder / f"{rank}.end").read_text() for rank in range(RANKS)])
 
 
+def is_right(found, calm, kills):
+    """Whether it is what it is when nobody is killed. A rank that is killed after a step has counted, and
+    before it notes that, leaves the line out: once for each kill at most."""
+    missing = 0
+    for mine, right in zip(found[0], calm[0]):
+        rest = iter(right)
+        if not all(any(note == other for other in rest) for note in mine):
+            return False
+        missing += len(right) - len(mine)
+    return len(found[0]) == len(calm[0]) and found[1] == calm[1] and missing <= kills
+
+
 def start(turn, *flags, pace):
     os.environ.update(state["environment"], OUT=str(turn.directory), EPOCHS=str(EPOCHS), BATCHES=str(BATCHES),
                       PACE=str(pace), OMP_NUM_THREADS="1")
@@ -136,6 +148,7 @@ def run(turn):
             if wrong:
                 return f"nobody killed: {wrong}"
             state["calm"] = outcome(calm.directory)
+    before = state["kills"]
     job = start(turn, "--on_failure=replace", f"--spares={turn.random.choice([1, 2])}", pace=PACE)
     times = kill_some(turn, job)
     wrong = finish(turn, job)
@@ -144,7 +157,8 @@ def run(turn):
     lines = [note["at"] for rank in notes(turn.directory).values() for _, note in rank]
     state["idle"] += [min(at for at in lines if at > killed) - killed for killed in times
                       if any(at > killed for at in lines)]
-    return None if outcome(turn.directory) == state["calm"] else "not what it is when nobody is killed"
+    is_same = is_right(outcome(turn.directory), state["calm"], state["kills"] - before)
+    return None if is_same else "not what it is when nobody is killed"
 
 
 def summary():
