@@ -31,6 +31,7 @@ struct Job final : JobControl {
   void send_signal(std::size_t, int) override {}
   void request_stop(bool) override {}
   void report_hang(const event::HangFound&) override {}
+  void heard(const MemberSaid&) override {}
   void tell(const JobEvent&) override {}
   void turn() {
     context.restart();

@@ -58,6 +58,7 @@ class FakeControl final : public JobControl {
   void send_signal(std::size_t index, int number) override { signals.emplace_back(index, number); }
   void request_stop(bool now) override { stops.push_back(now); }
   void report_hang(const event::HangFound&) override {}
+  void heard(const MemberSaid&) override {}
   void tell(const JobEvent& event) override {
     if (const auto* warning = std::get_if<event::Warning>(&event)) warnings.push_back(warning->text);
     if (part) part->on_event(event);
