@@ -189,6 +189,7 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"SLURM_JOB_NUM_NODES SLURM_NNODES SLURM_STEP_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE "
      "SLURM_TASKS_PER_NODE SLURM_STEP_TASKS_PER_NODE", schedulers,
      "how many hosts and tasks it has"},
+    {"SLURM_HET_SIZE", schedulers, "how many components a heterogeneous job has"},
     {"SLURM_JOB_GPUS SLURM_STEP_GPUS SLURM_GPUS_ON_NODE", schedulers, "its devices on this host"},
     {"PBS_NODEFILE LSB_DJOB_HOSTFILE PE_HOSTFILE", schedulers,
      "the file in which PBS, LSF or Grid Engine lists the hosts of a job: they are reached over ssh"},
