@@ -269,6 +269,86 @@ def windows(maker):
             )
 
 
+def _spread(x, filters, stride):
+    """Each value times its filters, `stride` apart: [n, c, h, w], [c, o, k, k] -> [n, o, high, wide]."""
+    (n, _, h, w), (_, o, high, wide) = x.shape, filters.shape
+    result = np.zeros((n, o, (h - 1) * stride + high, (w - 1) * stride + wide))
+    for i, j in np.ndindex(h, w):
+        at = result[:, :, i * stride : i * stride + high, j * stride : j * stride + wide]
+        at += np.einsum("nc,coyx->noyx", x[:, :, i, j], filters)
+    return result
+
+
+@operation
+def spread_and_volumes(maker):
+    """Transposed convolutions, and those of volumes."""
+    n, c, o, stride = (maker.random.randint(1, 2) for _ in range(4))
+    kind = maker.random.randint(0, 2)
+    if kind == 0:
+        maker.step(
+            f"F.conv1d_transpose({{0}}, {{1}}, None, {stride})",
+            lambda x, f: _spread(x[..., None], f[..., None], stride)[..., 0],
+            maker.like((n, c, 3)),
+            maker.like((c, o, 2)),
+        )
+    elif kind == 1:
+        padding = maker.random.randint(0, 1)
+
+        def spread(x, f):
+            whole = _spread(x, f, stride)
+            return whole[:, :, 1:-1, 1:-1] if padding else whole
+
+        maker.step(
+            f"F.conv2d_transpose({{0}}, {{1}}, None, {stride}, {padding})",
+            spread,
+            maker.like((n, c, 2, 3)),
+            maker.like((c, o, 2, 2)),
+        )
+    else:
+
+        def convolved(x, f):
+            view = np.lib.stride_tricks.sliding_window_view(x, f.shape[2:], (2, 3, 4))
+            return np.einsum("ncdhwijk,ocijk->nodhw", view, f)
+
+        maker.step(
+            "F.conv3d({0}, {1})", convolved, maker.like((n, c, 2, 2, 3)), maker.like((o, c, 1, 2, 2))
+        )
+
+
+@operation
+def ways(maker):
+    """Decisions on the way to a class, and words of whole sequences."""
+    if maker.flag():
+        n, width, classes = maker.random.randint(1, 3), maker.random.randint(1, 3), maker.random.randint(2, 5)
+
+        def cost(x, weight, label):
+            length = (classes - 1).bit_length()
+            place = (label + classes)[:, None] >> np.arange(length)
+            nodes, code = (place >> 1) - 1, place & 1
+            score = np.einsum("nlw,nw->nl", weight[np.maximum(nodes, 0)], x) * (nodes >= 0)
+            return np.sum(np.log1p(np.exp(score)) - code * score, 1, keepdims=True)
+
+        maker.step(
+            f"F.hsigmoid_loss({{0}}, {{2}}, {classes}, {{1}})",
+            cost,
+            maker.like((n, width)),
+            maker.like((classes - 1, width)),
+            maker.leaf((n,), 0, classes - 1, "int64"),
+        )
+        return
+    shape = (maker.random.randint(1, 3), maker.random.randint(1, 2), maker.random.randint(1, 3))
+
+    def sequences(ids, parents):
+        words, beam = np.empty_like(ids), np.tile(np.arange(shape[2]), (shape[1], 1))
+        for step in reversed(range(shape[0])):
+            words[step] = np.take_along_axis(ids[step], beam, 1)
+            beam = np.take_along_axis(parents[step], beam, 1)
+        return words
+
+    ids, parents = maker.leaf(shape, 0, 9, "int64"), maker.leaf(shape, 0, shape[2] - 1, "int64")
+    maker.step("F.gather_tree({0}, {1})", sequences, ids, parents)
+
+
 @operation
 def adaptive_pools(maker):
     """Pools that give a size."""
