@@ -8,7 +8,7 @@ import tempfile
 from email.utils import formatdate
 from pathlib import Path
 
-from package_parts import PREFIX, PROJECT, ROOT, build, install, programs, run, say
+from package_parts import PREFIX, PROJECT, ROOT, Refusal, build, install, programs, run, say
 
 VERSION = PROJECT["version"]
 MAINTAINER = "fleetrun maintainers <maintainers@fleetrun.invalid>"
@@ -120,6 +120,8 @@ def describe(tree, name, fields, what, meant, scratch):
 
 
 def package_debs(to):
+    if not shutil.which("dpkg-shlibdeps"):
+        raise Refusal("dpkg-shlibdeps is missing, which finds what packages depend on: install dpkg-dev")
     say("compiling")
     folder = build("/usr/bin/python3", "cp3")
     with tempfile.TemporaryDirectory() as name_of_scratch:
