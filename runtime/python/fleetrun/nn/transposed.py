@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import math
-
 from fleetrun._error import Error
 from fleetrun._types import Any, ParamLike, Sequence, Variable
-from fleetrun.nn import _hierarchy, _transposed, _windows, initializer
+from fleetrun.nn import _hierarchy, _transposed, _windows, windows
 from fleetrun.nn._layer import Layer
 
 __all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3D", "HSigmoidLoss"]
@@ -97,8 +95,11 @@ class Conv2DTranspose(_Transposed):
         super().__init__(in_channels, out_channels, kernel_size, *sizes, weight_attr, bias_attr, data_format)
 
 
-class Conv3D(Layer):
+class Conv3D(windows._Convolution):
     """functional.conv3d with a weight and, unless bias_attr=False, a bias."""
+
+    _axes = 3
+    _function = staticmethod(_transposed.conv3d)
 
     def __init__(
         self,
@@ -114,31 +115,8 @@ class Conv3D(Layer):
         bias_attr: ParamLike = None,
         data_format: str = "NCDHW",
     ) -> None:
-        super().__init__()
-        _windows.refuse_padding_mode("Conv3D", padding_mode)
-        kernel = _windows._each("paddle.nn.Conv3D", "kernel_size", kernel_size, 3)
-        deviation = math.sqrt(2.0 / (math.prod(kernel) * in_channels))
-        self.weight = self.create_parameter(
-            [out_channels, in_channels // groups, *kernel],
-            attr=weight_attr,
-            default_initializer=initializer.Normal(0.0, deviation),
-        )
-        self.bias = (
-            None
-            if bias_attr is False
-            else self.create_parameter([out_channels], attr=bias_attr, is_bias=True)
-        )
-        self._arguments: dict[str, Any] = {
-            "stride": stride,
-            "padding": padding,
-            "dilation": dilation,
-            "groups": groups,
-            "data_format": data_format,
-        }
-
-    def forward(self, x: Variable) -> Variable:
-        """The convolution of x[n, channels, deep, high, wide]."""
-        return _transposed.conv3d(x, self.weight, self.bias, **self._arguments)
+        window = (stride, padding, dilation, groups, padding_mode)
+        super().__init__(in_channels, out_channels, kernel_size, *window, weight_attr, bias_attr, data_format)
 
 
 class HSigmoidLoss(Layer):

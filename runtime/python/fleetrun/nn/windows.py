@@ -40,7 +40,7 @@ class _Convolution(Layer):
                 f"paddle.nn.{type(self).__name__}: {in_channels} channels to {out_channels} do not divide "
                 f"into {groups} groups",
             )
-        kernel = list(kernel_size) if isinstance(kernel_size, (list, tuple)) else [kernel_size] * self._axes
+        kernel = _windows._each(f"paddle.nn.{type(self).__name__}", "kernel_size", kernel_size, self._axes)
         deviation = math.sqrt(2.0 / (math.prod(kernel) * in_channels))
         self.weight = self.create_parameter(
             [out_channels, in_channels // groups, *kernel],
