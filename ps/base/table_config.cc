@@ -20,13 +20,16 @@ std::string number(T value) {
   return {text.data(), end};
 }
 
+bool has_betas(UpdateRule::Kind kind) noexcept {
+  using enum UpdateRule::Kind;
+  return kind == adam || kind == pow_adam || kind == shared_adam || kind == adamax;
+}
+
 void check_rule(const UpdateRule& rule, const auto& refuse) {
   using enum UpdateRule::Kind;
   const auto fraction = [](float value) { return value >= 0.0f && value < 1.0f; };
   if (!std::isfinite(rule.learning_rate)) refuse("its learning rate is not a finite number");
-  const bool has_betas =
-      rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam || rule.kind == adamax;
-  if (has_betas && !(fraction(rule.beta1) && fraction(rule.beta2))) {
+  if (has_betas(rule.kind) && !(fraction(rule.beta1) && fraction(rule.beta2))) {
     refuse("beta1=" + number(rule.beta1) + ", beta2=" + number(rule.beta2), "both must be in [0, 1)");
   }
   if ((rule.kind == rmsprop || rule.kind == adadelta) && !fraction(rule.rho)) {
@@ -139,8 +142,6 @@ class Fields {
 std::string describe(const UpdateRule& rule) {
   using enum UpdateRule::Kind;
   const UpdateRule usual;
-  const bool has_betas =
-      rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam || rule.kind == adamax;
   Fields fields;
   if (rule.kind != sum && rule.kind != summary) fields.always("learning_rate", rule.learning_rate);
   if (rule.kind == adagrad) {
@@ -149,7 +150,7 @@ std::string describe(const UpdateRule& rule) {
   if (rule.kind == shared_adagrad || rule.kind == std_adagrad) {
     fields.always("initial_accumulator", rule.initial_accumulator);
   }
-  if (has_betas) {
+  if (has_betas(rule.kind)) {
     fields.always("beta1", rule.beta1).always("beta2", rule.beta2).always("epsilon", rule.epsilon);
   }
   if (rule.kind == adam_d2sum) fields.always("epsilon", rule.epsilon);
