@@ -7,5 +7,7 @@ template <class... Calls>
 struct Overloaded : Calls... {
   using Calls::operator()...;
 };
+template <class... Calls>  // clang needs to be told
+Overloaded(Calls...)->Overloaded<Calls...>;
 
 }  // namespace fleetrun

@@ -11,12 +11,11 @@
 namespace fleetrun::log {
 namespace {
 
-void write(spdlog::level::level_enum level, std::string_view text,
-           const std::source_location& where) noexcept {
+void write(spdlog::level::level_enum level, std::string_view text, const Source& where) noexcept {
   try {
     spdlog::logger logger("", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     logger.set_pattern("%L%m%d %H:%M:%S.%f %t %s:%#] %v");
-    logger.log({where.file_name(), static_cast<int>(where.line()), where.function_name()}, level, text);
+    logger.log({where.file, where.line, where.function}, level, text);
   } catch (const std::exception&) {
     // A line that cannot be written must not end what it tells about.
   }
@@ -24,11 +23,11 @@ void write(spdlog::level::level_enum level, std::string_view text,
 
 }  // namespace
 
-void info(std::string_view text, std::source_location where) noexcept {
+void info(std::string_view text, Source where) noexcept {
   write(spdlog::level::info, text, where);
 }
 
-void warning(std::string_view text, std::source_location where) noexcept {
+void warning(std::string_view text, Source where) noexcept {
   write(spdlog::level::warn, text, where);
 }
 

@@ -7,14 +7,25 @@
 // (cli/launch_log). Threads: any. Never throws.
 #pragma once
 
-#include <source_location>
 #include <string_view>
 
 namespace fleetrun::log {
 
+/// The line of the source that says something: std::source_location, which clang has from version 16 on.
+struct Source {
+  const char* file;
+  int line;
+  const char* function;
+
+  static constexpr Source here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                               const char* function = __builtin_FUNCTION()) noexcept {
+    return {file, line, function};
+  }
+};
+
 /// A milestone.
-void info(std::string_view text, std::source_location where = std::source_location::current()) noexcept;
+void info(std::string_view text, Source where = Source::here()) noexcept;
 /// Something is not as asked, and work goes on.
-void warning(std::string_view text, std::source_location where = std::source_location::current()) noexcept;
+void warning(std::string_view text, Source where = Source::here()) noexcept;
 
 }  // namespace fleetrun::log

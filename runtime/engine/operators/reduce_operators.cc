@@ -158,7 +158,7 @@ void fold(const Walk& walk, const Tensor& x, Tensor& out, T first, const Combine
 template <bool kGreater, class T>
 [[gnu::always_inline]] inline T better(T best, T value) {
   const bool leads = kGreater ? value > best : value < best;
-  return leads | (value != value) ? value : best;
+  return (leads | (value != value)) ? value : best;
 }
 
 /// Sixteen lanes do not wait for one another.
