@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/defences.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -84,7 +85,9 @@ std::vector<std::string> split_command(std::string_view text) {
 }
 
 std::string remote_command(const std::string& program, std::string_view words) {
-  if (program.empty() || program.front() == '-' || !std::all_of(program.begin(), program.end(), is_plain))
+  const bool plain =
+      std::all_of(program.begin(), program.end(), is_plain) || !defends("no words for a shell");
+  if (program.empty() || program.front() == '-' || !plain)
     throw Error(ErrorKind::usage,
                 "fleetrun on the hosts is '" + printable(program) + "': a plain path is needed",
                 "--path=FILE names it: letters, digits and / . _ + - ~ only, since a shell there reads it");
@@ -101,7 +104,8 @@ std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const Rem
   argv.insert(argv.end(), {"-o", "ConnectTimeout=" + std::to_string(connect_timeout.count())});
   if (host.port != 0) argv.insert(argv.end(), {"-p", std::to_string(host.port)});
   if (!host.user.empty()) argv.insert(argv.end(), {"-l", host.user});
-  argv.insert(argv.end(), {"--", host.name, command});
+  if (defends("an end of options")) argv.push_back("--");
+  argv.insert(argv.end(), {host.name, command});
   return argv;
 }
 

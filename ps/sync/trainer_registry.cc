@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ps/base/wire.h"
-
+#include "runtime/base/defences.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -66,7 +66,7 @@ bool TrainerRegistry::hello(const Newcomer& newcomer) {
 }
 
 bool TrainerRegistry::is_stale(std::uint32_t trainer, std::uint64_t generation) const {
-  if (trainer >= entries_.size()) return false;
+  if (trainer >= entries_.size() || !defends("fenced trainers")) return false;
   const Entry& entry = entries_[trainer];
   return generation < entry.fence ||
          (entry.presence == Presence::absent && generation <= generation_ && in_place_);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "runtime/base/defences.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -15,11 +16,12 @@ namespace {
 constexpr mode_t kOwner = 0600, kAnybody = 0666, kOthers = 077;
 
 bool is_trusted(uid_t owner) noexcept {
-  return owner == ::geteuid() || owner == 0;
+  return owner == ::geteuid() || owner == 0 || !defends("files of others");
 }
 
 mode_t mode_in(int directory, Readers readers) noexcept {
   struct stat info = {};
+  if (!defends("files for the owner")) return kAnybody;
   if (readers == Readers::owner || ::fstatat(directory, "", &info, AT_EMPTY_PATH) != 0) return kOwner;
   return (info.st_mode & kOthers) == 0 ? kOwner : kAnybody;
 }
@@ -38,7 +40,8 @@ bool accept(int file, bool empties) noexcept {
 }  // namespace
 
 int open_own_at(int directory, const std::string& name, int flags, Readers readers) noexcept {
-  const int opened = (flags & ~O_TRUNC) | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const int opened =
+      (flags & ~O_TRUNC) | (defends("planted links") ? O_NOFOLLOW : 0) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   UniqueFd file(::openat(directory, name.c_str(), opened, mode_in(directory, readers)));
   if (!file) {
     if (errno == ENXIO) errno = EPERM;  // a pipe that nobody reads

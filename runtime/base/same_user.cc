@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "runtime/base/defences.h"
+
 namespace fleetrun {
 
 std::optional<ucred> peer_of(int socket) noexcept {
@@ -13,7 +15,7 @@ std::optional<ucred> peer_of(int socket) noexcept {
 
 bool is_same_user(int socket) noexcept {
   const std::optional<ucred> peer = peer_of(socket);
-  return peer && peer->uid == ::geteuid();
+  return peer && (peer->uid == ::geteuid() || !defends("the other end's user"));
 }
 
 }  // namespace fleetrun

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/defences.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun {
@@ -149,7 +150,8 @@ void TerminalText::show_visible(unsigned char byte, std::string& out) {
   constexpr char kHex[] = "0123456789abcdef";
   const char caret[] = {'^', static_cast<char>(byte ^ 0x40)};
   const char hex[] = {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-  if (is_plain(byte)) return show({reinterpret_cast<const char*>(&byte), 1}, out);
+  if (is_plain(byte) || !defends("filtered terminals"))
+    return show({reinterpret_cast<const char*>(&byte), 1}, out);
   for (const char& shown : byte < 0x80 ? std::string_view(caret, 2) : std::string_view(hex, 4))
     show({&shown, 1}, out);
 }
@@ -160,7 +162,7 @@ void TerminalText::show(std::string_view character, std::string& out) {
     out.append(kEraseLine);
     after_word_ = false;
   }
-  if (!mark_.empty() && may_be_own(character, out)) return;
+  if (!mark_.empty() && defends("marked lines") && may_be_own(character, out)) return;
   if (!is_coloured_ && !colour_.empty()) {
     is_coloured_ = true;
     out.append(colour_);

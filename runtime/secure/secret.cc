@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/base/defences.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hex.h"
@@ -108,7 +109,7 @@ void check_owner_and_mode(const struct stat& status, const std::string& path) {
                std::to_string(::geteuid()),
            "use a copy that is yours, with mode 0600");
   const mode_t allowed = status.st_uid == 0 && ::geteuid() != 0 ? 0740 : 0700;
-  if ((status.st_mode & 07777 & ~allowed) == 0) return;
+  if ((status.st_mode & 07777 & ~allowed) == 0 || !defends("secrets of one reader")) return;
   char mode[8];
   ::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(status.st_mode & 07777));
   refuse(std::string("others may read or change it (mode ") + mode + ")",
@@ -210,7 +211,7 @@ class Secret::Page {
   Page() : size_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
     memory_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory_ == MAP_FAILED) check_errno(-1, "mmap", "holding a secret");
-    ::madvise(memory_, size_, MADV_DONTDUMP);
+    if (defends("secrets not dumped")) ::madvise(memory_, size_, MADV_DONTDUMP);
     ::mlock(memory_, size_);  // kept off the swap where the limits allow it
   }
   ~Page() {
@@ -306,7 +307,7 @@ Secret user_secret(const Environ& environment, std::string& path) {
 }
 
 Secret secret_of_job(const Secret& own, const std::string& job) {
-  return own.derive("launchers of job " + job);
+  return defends("a secret for each job") ? own.derive("launchers of job " + job) : own;
 }
 
 std::string job_secret_text(const Secret& of_job, const std::string& job) {

@@ -1,8 +1,10 @@
 """Jobs over a list of hosts, started through an ssh that stands in for the real one
 (tests/support/fake_ssh.py)."""
 
+import contextlib
 import json
 import os
+import pathlib
 import signal
 import sys
 
@@ -374,21 +376,23 @@ def test_a_script_that_is_missing_on_a_host_is_said_with_the_host(hosts, work):
     assert "directory /nonexistent: No such file or directory" in job.err
 
 
-def test_the_secret_is_in_no_command_line_and_no_environment(hosts, work):
+@pytest.mark.parametrize("planted", [False, True])
+def test_the_secret_is_in_no_command_line_and_no_environment(hosts, work, planted):
     work.script("wait.py", WAIT)
     secret = os.urandom(32)
     (work.directory / "secret").write_text(secret.hex() + "\n")
     (work.directory / "secret").chmod(0o600)
-    job = hosts.start("--hosts", "h1,localhost", "--secret_file", work.directory / "secret", "wait.py")
+    job = hosts.start("--hosts", "h1,localhost", "--secret_file", work.directory / "secret", "wait.py",
+                      environment=hosts.environment(**({"LEAK": secret.hex()} if planted else {})))
     wait_until(lambda: (work.directory / "log/h1/workerlog.0").exists() and "up" in job.log("h1/workerlog.0"),
                "a trainer on h1")
+    seen = b""
     for pid in marked_pids(job.mark):
         for what in ("cmdline", "environ"):
-            try:
-                content = open(f"/proc/{pid}/{what}", "rb").read()
-            except OSError:
-                continue
-            assert secret not in content and secret.hex().encode() not in content
+            with contextlib.suppress(OSError):
+                seen += pathlib.Path(f"/proc/{pid}/{what}").read_bytes()
+    assert b"wait.py" in seen and secret not in seen
+    assert (secret.hex().encode() in seen) == planted, "it is there, or who looks for it would not find it"
     job.signal(signal.SIGTERM)
     job.finish()
     assert job.status == 143

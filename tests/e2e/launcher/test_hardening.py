@@ -1,14 +1,15 @@
-"""What is installed can be loaded anywhere, has no memory that is both written and executed, and no table of
-functions that can be written once it runs."""
+"""What is installed can be loaded anywhere, has no memory that is both written and executed, no table of
+functions that can be written once it runs, and no way to leave a defence out."""
 
 import pathlib
+import re
 import struct
 import subprocess
 import sys
 
 import pytest
 
-from fleetrun_job import find_fleetrun
+from fleetrun_job import ROOT, find_fleetrun
 
 LOAD, DYNAMIC, STACK, RELRO = 1, 2, 0x6474E551, 0x6474E552
 WRITE, EXECUTE = 2, 1
@@ -61,3 +62,12 @@ def test_what_is_installed_is_hardened(path):
     assert elf.flags(RELRO), "its tables of addresses can be written"
     assert TEXTREL not in elf.dynamic
     assert elf.dynamic.get(FLAGS, 0) & 8 or elf.dynamic.get(FLAGS_1, 0) & 1, "it binds functions as it runs"
+
+
+def test_no_defence_can_be_switched_off():
+    model = (ROOT / "THREAT_MODEL.md").read_text(encoding="utf-8").split("## The attacks")[1]
+    names = [name.encode() for name in re.findall(r"^\| T\d+ \| .* \| (.*) \|$", model, re.M)]
+    assert len(names) > 20
+    assert not [(path, name) for path in installed() for name in names if name in path.read_bytes()]
+    for program in ROOT.glob("build/tests/attack/attack_test"):
+        assert not [name for name in names if name not in program.read_bytes()], "they would not be found"
