@@ -14,6 +14,7 @@
 #include "launcher/model/signal_map.h"
 #include "launcher/remote/controller.h"
 #include "launcher/remote/controller_coordinator.h"
+#include "launcher/remote/make_cargo.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
@@ -143,6 +144,9 @@ int launch_on_hosts(const launcher::Options& options, const launcher::JobConfig&
   remote::ControllerSettings settings = settings_of(config, plan, place, environment);
   LaunchLog log(STDERR_FILENO, config.log_level);
   say_start(log, config, plan);
+  std::vector<std::string> notes;
+  settings.fan_out.cargo = remote::make_cargo(config, plan, place, environment, notes);
+  for (const std::string& note : notes) log.info(note);
   Teller teller(log, config.log_level == LogLevel::debug);
   log.set_patience(kPatience);
   return conclude(remote::run_on_hosts(plan, std::move(settings), teller), log);

@@ -154,6 +154,23 @@ void read_rendezvous(const Values& values, const Environ& environ, JobConfig& co
   }
 }
 
+void read_ship(const Values& values, HostList& list) {
+  list.ship_remove = read_truth(values["ship_remove"]);
+  for (const char* key : {"ship_to", "ship_exclude", "ship_remove"}) {
+    const bool asks = values.given(key) && (list.ship_remove || key != std::string_view("ship_remove"));
+    if (asks && !values.given("ship")) refuse(values[key], "nothing travels", "add --ship");
+  }
+  if (!values.given("ship")) return;
+  for (const char* key : {"path", "chdir"}) {
+    if (values.given(key))
+      refuse(values[key], "--ship says where fleetrun and the files lie on the hosts",
+             "leave one of them out; --ship_to names another place");
+  }
+  list.ship = values["ship"].text;
+  if (values.given("ship_to")) list.ship_to = values["ship_to"].text;
+  if (values.given("ship_exclude")) list.ship_exclude = split(values["ship_exclude"].text, ',');
+}
+
 void read_host_list(const Values& values, JobConfig& config) {
   HostList& list = config.host_list;
   const auto take = [&](const char* key, std::optional<std::string>& text) {
@@ -165,7 +182,7 @@ void read_host_list(const Values& values, JobConfig& config) {
   take("exclude", list.exclude);
   if (list.hosts && list.hostfile)
     refuse(values["hostfile"], values["hosts"].name + " is given too", "give one list of hosts");
-  for (const char* key : {"include", "exclude", "export", "chdir", "path"}) {
+  for (const char* key : {"include", "exclude", "export", "chdir", "path", "ship"}) {
     if (values.given(key) && !list.given())
       refuse(values[key], "there is no list of hosts that it could apply to", "add --hosts or --hostfile");
   }
@@ -174,7 +191,8 @@ void read_host_list(const Values& values, JobConfig& config) {
   if (values.given("path")) list.path = values["path"].text;
   list.ssh = values["ssh"].text;
   list.window = static_cast<int>(read_whole_number(values["ssh_window"], 0, 1024));
-  list.collect_logs = read_truth(values["collect_logs"]);
+  read_ship(values, list);
+  list.collect_logs = read_truth(values["collect_logs"]) || (list.ship && !values.given("collect_logs"));
 }
 
 }  // namespace

@@ -111,7 +111,11 @@ struct HostList {
   std::string ssh = "ssh";            // the command, with its options, separated by blanks
   int window = 0;                     // logins under way at a time; 0: chosen by the number of hosts
   bool collect_logs = false;
-  bool node_file = false;  // they are those of the file of another scheduler
+  std::optional<std::string> ship;        // what travels to the hosts, beside fleetrun: words, and paths
+  std::string ship_to;                    // where it lies there; empty: in the user's cache
+  std::vector<std::string> ship_exclude;  // patterns of names that stay here
+  bool ship_remove = false;               // when the job has ended
+  bool node_file = false;                 // they are those of the file of another scheduler
   bool given() const noexcept { return hosts || hostfile || slurm || node_file; }
   bool operator==(const HostList&) const = default;
 };

@@ -16,13 +16,16 @@
 #include <boost/asio/write.hpp>
 
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
+#include "launcher/host/own_process.h"
 #include "launcher/remote/agent_channel.h"
 #include "launcher/remote/command.h"
 #include "launcher/remote/fan_out.h"
 #include "launcher/remote/launcher_lines.h"
 #include "launcher/remote/log_collection.h"
+#include "launcher/ship/store.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/version.h"
@@ -75,6 +78,7 @@ class Agent final : private FanOutListener {
     await_signal();
     watch_idleness();
     loop_.run();
+    if (store_ && store_->list().removed) remove_store();
     return status_;
   }
 
@@ -175,6 +179,7 @@ class Agent final : private FanOutListener {
 
   void on(Start& start) {
     FanOutSettings settings;
+    if (start.ships && store_) settings.cargo = cargo_of(*store_, start.ship_root);
     settings.ssh = std::move(start.ssh);
     settings.program = std::move(start.program);
     settings.environment = environment_.entries();
@@ -201,6 +206,60 @@ class Agent final : private FanOutListener {
   void on_gone(std::uint32_t host, const std::string& why) override {
     send(host, Gone{why});
     end_if_possible();
+  }
+
+  void on_progress(std::uint32_t host, const Progress& progress) override {
+    if (progress.sent < progress.total && waiting() > 0) return;  // there will be another one
+    send(host, progress);
+  }
+
+  /// What came here, for others.
+  static std::shared_ptr<const ship::Cargo> cargo_of(const ship::Store& store, const std::string& root) {
+    auto cargo = std::make_shared<ship::Cargo>();
+    cargo->list = store.list();
+    for (const ship::Item& item : cargo->list.items) cargo->sources.push_back(store.root() + "/" + item.path);
+    cargo->launcher = own_program();
+    cargo->root = root;
+    return cargo;
+  }
+
+  /// Logs that were brought go, too.
+  void remove_store() {
+    if (brought_ && !logs_.empty() && logs_.front() != '/') {
+      std::error_code ignored;
+      std::filesystem::remove_all(logs_, ignored);
+      std::filesystem::remove(std::filesystem::path(logs_).parent_path(), ignored);  // where it is empty
+    }
+    store_->remove();
+  }
+
+  // What travels here before an order.
+
+  void on(Offer& offer) {
+    if (store_) return;
+    shipping([&] {
+      const std::string program = own_program(), folder = program.substr(0, program.rfind('/'));
+      store_ = std::make_unique<ship::Store>(folder.substr(0, folder.rfind('/')));
+      const auto wanted = store_->begin(std::move(offer.list));
+      if (!store_->is_whole()) send(Wanted{wanted});
+    });
+  }
+
+  void on(const ship::Piece& piece) {
+    if (store_ && !shipped_) shipping([&] { store_->take(piece); });
+  }
+
+  template <class Step>
+  void shipping(Step step) {
+    try {
+      step();
+      if (!store_->is_whole()) return;
+      store_->finish();
+      send(Shipped{});
+    } catch (const Error& error) {
+      send(Shipped{error.what(), error.hint()});
+    }
+    shipped_ = true;
   }
 
   // Orders.
@@ -239,6 +298,7 @@ class Agent final : private FanOutListener {
       auto file = sender_->next();
       if (!file) {
         const std::string error = sender_->error();
+        brought_ = error.empty();
         sender_.reset();
         return send(FilesEnd{error});
       }
@@ -249,10 +309,11 @@ class Agent final : private FanOutListener {
   // The launcher.
 
   void start_launcher(const std::string& bytes) {
-    const LaunchOrder order = decode_order(bytes);
+    LaunchOrder order = decode_order(bytes);
     if (order.version != FLEETRUN_VERSION)
       throw Error(ErrorKind::config,
                   "fleetrun is " FLEETRUN_VERSION " here, and the order is from " + order.version);
+    if (store_) map_paths(order);
     if (!order.cwd.empty() && ::chdir(order.cwd.c_str()) != 0)
       throw Error(ErrorKind::host, "directory " + order.cwd + ": " + std::strerror(errno),
                   "make it on this host, or name another with --chdir");
@@ -261,7 +322,7 @@ class Agent final : private FanOutListener {
     Environ environment = environment_;
     environment.set("PWD", order.cwd);
     for (const auto& [name, value] : order.environment) environment.set(name, value);
-    const UniqueFd file = memory_file(bytes);
+    const UniqueFd file = memory_file(store_ ? encode(order) : bytes);
     CommandLine line;
     line.argv = {"fleetrun", "agent", "--node"};
     line.program = "/proc/self/exe";
@@ -276,6 +337,14 @@ class Agent final : private FanOutListener {
     ended_.async_wait(Stream::wait_read, [this](const error_code& error) {
       if (!error) on_launcher_end();
     });
+  }
+
+  /// What lies elsewhere on the head lies in the store here.
+  void map_paths(LaunchOrder& order) const {
+    order.cwd = store_->place_of(order.cwd);
+    if (order.script) order.script = store_->place_of(*order.script);
+    if (const auto python = order.values.find("python"); python != order.values.end())
+      python->second = store_->place_of(python->second);
   }
 
   void read_shown() {
@@ -366,13 +435,14 @@ class Agent final : private FanOutListener {
   std::uint32_t number_ = 0;
   std::optional<Command> launcher_;
   std::unique_ptr<FanOut> others_;
+  std::unique_ptr<ship::Store> store_;  // of files that travelled here
   LauncherLines lines_;
   std::string logs_;
   std::int64_t since_ = 0;
   std::optional<LogSender> sender_;
   int status_ = kStopped;
   bool numbered_ = false, ordered_ = false, held_ = false, others_held_ = false, heard_ = false;
-  bool channel_gone_ = false, leaving_ = false, stopped_ = false;
+  bool channel_gone_ = false, leaving_ = false, stopped_ = false, shipped_ = false, brought_ = false;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "launcher/remote/agent_channel.h"
 
+#include "launcher/ship/start_script.h"
+
 #include "runtime/base/codec.h"
 #include "runtime/base/error.h"
 
@@ -24,7 +26,7 @@ template <class A, class M>
 void fields(A& a, M& m, const Start*) {
   a(m.numbers);
   a.list(m.hosts, codec::kNoLimit, kMinHost, [&a](auto& host) { a(host.user, host.name, host.port); });
-  a(m.ssh, m.program, m.window);
+  a(m.ssh, m.program, m.window, m.ships, m.ship_root);
   if (m.numbers.size() != m.hosts.size()) codec::refuse("hosts without numbers");
 }
 template <class A, class M>
@@ -65,11 +67,34 @@ void fields(A& a, M& m, const FilesEnd*) {
 }
 template <class A, class M>
 void fields(A&, M&, const Bye*) {}
+template <class A, class M>
+void fields(A& a, M& m, const Offer*) {
+  a(m.list);
+}
+template <class A, class M>
+void fields(A& a, M& m, const Wanted*) {
+  a(m.items);
+}
+template <class A, class M>
+void fields(A& a, M& m, const Shipped*) {
+  a(m.error, m.hint);
+}
+template <class A, class M>
+void fields(A& a, M& m, const Progress*) {
+  a(m.sent, m.total);
+}
 
 std::string encode(const Addressed& frame) {
   codec::Writer body;
   body(frame.host, frame.message);
   return codec::framed(body.take());
+}
+
+bool ChannelDecoder::take_wish() {
+  const std::size_t found = marked_ ? std::string::npos : buffer_.find(ship::kWish);
+  if (found == std::string::npos) return false;
+  buffer_.erase(0, found + ship::kWish.size());
+  return true;
 }
 
 bool ChannelDecoder::find_marker() {

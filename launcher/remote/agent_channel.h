@@ -3,6 +3,7 @@
 //
 //   agent → controller:  marker, then hello, and after its order: output | log | ended, then file … files_end
 //   controller → agent:  order | start, then signal, collect, bye
+//   before an order, where files travel (launcher/ship):  offer → , ← wanted, piece … → , ← shipped
 //   frame := u32 length of what follows | u32 host | u8 type | fields            (runtime/base/codec)
 //
 // What a login shell prints comes before the marker and is skipped. `host` counts the hosts of the job from
@@ -18,10 +19,11 @@
 #include <vector>
 
 #include "launcher/model/host_list.h"
+#include "launcher/ship/ship_list.h"
 
 namespace fleetrun::launcher::remote {
 
-constexpr std::uint32_t kProtocol = 2;  // another one is another version of what is below
+constexpr std::uint32_t kProtocol = 3;  // another one is another version of what is below
 constexpr std::string_view kMarker =
     "\x02"
     "fleetrun agent\x03\n";
@@ -48,6 +50,8 @@ struct Start {
   std::vector<std::string> ssh;
   std::string program;  // fleetrun there
   std::int32_t window = 0;
+  bool ships = false;     // what came here is to come there, too
+  std::string ship_root;  // where it lies there
   bool operator==(const Start&) const = default;
 };
 /// What became of the login on a host that an agent was told to start;
@@ -103,9 +107,29 @@ struct FilesEnd {
 struct Bye {
   bool operator==(const Bye&) const = default;
 };
+/// What the host is to have before an order comes.
+struct Offer {
+  ship::List list;
+  bool operator==(const Offer&) const = default;
+};
+/// What it lacks of that.
+struct Wanted {
+  std::vector<ship::Range> items;
+  bool operator==(const Wanted&) const = default;
+};
+/// All of it has come, or why not.
+struct Shipped {
+  std::string error, hint;
+  bool operator==(const Shipped&) const = default;
+};
+/// How much of what a host lacks has been sent: from an agent that sends it there.
+struct Progress {
+  std::uint64_t sent = 0, total = 0;
+  bool operator==(const Progress&) const = default;
+};
 
 using Message = std::variant<Hello, Order, Start, Verdict, Gone, Signal, Output, Log, Ended, Collect, File,
-                             FilesEnd, Bye>;
+                             FilesEnd, Bye, Offer, Wanted, ship::Piece, Shipped, Progress>;
 
 struct Addressed {
   std::uint32_t host = 0;
@@ -125,7 +149,8 @@ class ChannelDecoder {
   /// The next whole frame, or nullopt until more bytes have come.
   /// Throws: Error(data) when the bytes are not frames, or too long, or there is too much noise.
   std::optional<Addressed> next();
-  /// The marker has come.
+  /// Once: the host asks for fleetrun itself, before any marker (launcher/ship/start_script).
+  bool take_wish();
 
  private:
   bool find_marker();

@@ -35,6 +35,9 @@ void check_flags(const JobConfig& config) {
   if (!config.servers.empty() || !config.trainers.empty())
     refuse("--servers or --trainers is given beside a list of hosts",
            "write h1:servers=1,h2:trainers=2 instead");
+  if (config.host_list.ship && config.host_list.slurm)
+    refuse("--ship is given in an allocation of Slurm's, and it travels over ssh",
+           "list the hosts, --hosts=$(scontrol show hostnames | paste -sd,), or use sbcast");
   if (config.rendezvous.kind == Rendezvous::Kind::etcd || config.rendezvous.master.port != 0)
     refuse("--master or a similar flag is given beside a list of hosts: the rendezvous is here",
            "give one of them");
@@ -244,6 +247,7 @@ ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given
   plan.program = config.host_list.path.empty() ? place.program : config.host_list.path;
   remote_command(plan.program);  // refused here, before anything is done
   plan.window = config.host_list.window > 0 ? config.host_list.window : kWindow;
+  plan.ships = config.host_list.ship.has_value();
   plan.log_dir = config.log_dir;
   plan.collect_logs = config.host_list.collect_logs;
   for (const RemoteHost& host : list.hosts) {
@@ -306,11 +310,13 @@ std::string to_text(const ControllerPlan& plan) {
   for (const HostPart& part : plan.hosts) {
     text += "host " + std::to_string(&part - plan.hosts.data()) + ": " + written(part.host) +
             (part.here ? ", this host" : "") + "\n";
-    text += "  started by " +
-            (!plan.srun.empty() ? join(plan.srun, " ") + " " + plan.program + " agent --task, with the others"
-             : part.here        ? plan.program + " agent --stdin, directly"
-                         : join(ssh_argv(plan.ssh, part.host, command, std::chrono::seconds(10)), " ")) +
-            "\n";
+    text +=
+        "  started by " +
+        (plan.ships && !part.here ? "fleetrun, which travels there over " + join(plan.ssh, " ")
+         : !plan.srun.empty() ? join(plan.srun, " ") + " " + plan.program + " agent --task, with the others"
+         : part.here          ? plan.program + " agent --stdin, directly"
+                              : join(ssh_argv(plan.ssh, part.host, command, std::chrono::seconds(10)), " ")) +
+        "\n";
     text += "  runs       " + processes_text(part, plan.mode) + "\n";
     if (part.order.devices) text += "  devices    " + join(*part.order.devices, ",") + "\n";
     text += "  logs       " + part.order.values.at("log_dir") + "\n";

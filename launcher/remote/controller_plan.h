@@ -34,6 +34,7 @@ struct ControllerPlan {
   int window = 8;
   std::string log_dir;  // here, for what is brought back
   bool collect_logs = false;
+  bool ships = false;  // fleetrun and the files travel there
   std::vector<std::string> notes;
 
   bool operator==(const ControllerPlan&) const = default;

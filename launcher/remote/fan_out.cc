@@ -10,6 +10,7 @@
 #include <random>
 
 #include "launcher/remote/link.h"
+#include "launcher/remote/shipment.h"
 #include "launcher/remote/srun_fan_out.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -31,6 +32,8 @@ class Login final : public LinkListener {
 
   void start();
   void on_frame(Addressed frame) override;
+  void on_wish() override;
+  void on_room() override;
   void on_closed(int exit_status, const std::string& said, const std::string& garbled) override;
 
   std::uint32_t number() const noexcept { return destination_.number; }
@@ -47,10 +50,16 @@ class Login final : public LinkListener {
   }
 
  private:
-  enum class State { waiting, connecting, joined, over };
+  enum class State { waiting, connecting, shipping, joined, over };
 
   void refuse(const LoginFailure& failure);
   void on_hello(const Message& message);
+  void on_shipping(const Message& message);
+  /// Sends on; where that cannot be, the login is over.
+  template <class Send>
+  void ship(Send send);
+  void watch_moving();
+  void leave_window();
   void on_silence();
   void try_again(const LoginFailure& failure);
 
@@ -60,6 +69,9 @@ class Login final : public LinkListener {
   std::unique_ptr<Link> link_;
   State state_ = State::waiting;
   int tries_ = 0;
+  bool in_window_ = false;
+  Hello hello_;
+  std::optional<Shipment> shipment_;
   LoginFailure verdict_;  // that the end of the command is only the consequence of
 };
 
@@ -68,7 +80,9 @@ class Fan final : public FanOut {
   Fan(asio::io_context& loop, FanOutSettings settings, FanOutListener& listener)
       : loop_(loop),
         settings_(std::move(settings)),
-        command_(remote_command(settings_.program, settings_.words)),
+        command_(settings_.cargo ? ship::start_script(settings_.cargo->root, launcher_of(*settings_.cargo),
+                                                      settings_.words)
+                                 : remote_command(settings_.program, settings_.words)),
         random_(settings_.seed),
         listener_(listener) {}
 
@@ -163,6 +177,8 @@ class Fan final : public FanOut {
     start.ssh = settings_.ssh;
     start.program = settings_.program;
     start.window = settings_.window;
+    start.ships = settings_.cargo != nullptr;
+    if (start.ships) start.ship_root = settings_.cargo->root;
     if (!start.hosts.empty()) send_to(host, {host, std::move(start)});
     listener_.on_joined(host, hello);
   }
@@ -197,6 +213,7 @@ class Fan final : public FanOut {
       log_in(destination);
       return start_some();
     }
+    if (const auto* progress = std::get_if<Progress>(&message)) return listener_.on_progress(host, *progress);
     if (const auto* gone = std::get_if<Gone>(&message)) {
       const std::string why = gone->why;
       routed_.erase(found);
@@ -250,10 +267,16 @@ class Fan final : public FanOut {
   bool closing_ = false;
 };
 
+void Login::leave_window() {
+  if (std::exchange(in_window_, false)) fan_.under_way(-1);
+}
+
 void Login::start() {
   state_ = State::connecting;
   ++tries_;
+  in_window_ = true;
   fan_.under_way(1);
+  shipment_.reset();
   try {
     link_ = start_link(static_cast<asio::io_context&>(timer_.get_executor().context()),
                        fan_.command_for(destination_), *this);
@@ -268,7 +291,13 @@ void Login::start() {
 }
 
 void Login::on_silence() {
-  if (state_ != State::connecting) return;
+  if (state_ != State::connecting && state_ != State::shipping) return;
+  if (shipment_) {
+    verdict_ = {
+        "its files do not move any more: " + std::to_string(shipment_->progress().sent) + " bytes were sent",
+        "is it up, and reachable from here?", false};
+    return link_->kill();
+  }
   const auto seconds = std::chrono::duration<double>(fan_.settings().hello_timeout).count();
   char text[32];
   std::snprintf(text, sizeof text, "%g", seconds);
@@ -279,6 +308,7 @@ void Login::on_silence() {
 
 void Login::on_frame(Addressed frame) {
   if (state_ == State::connecting) return on_hello(frame.message);
+  if (state_ == State::shipping) return on_shipping(frame.message);
   if (state_ != State::joined) return;
   if (frame.host != number()) return fan_.passed_on(frame.host, std::move(frame.message));
   fan_.listener().on_message(frame.host, std::move(frame.message));
@@ -293,10 +323,60 @@ void Login::on_hello(const Message& message) {
     link_->kill();
     return;
   }
+  leave_window();
+  if (fan_.settings().cargo && !destination_.here) {
+    state_ = State::shipping;
+    hello_ = *hello;
+    return ship([&] { shipment_->offer(*link_); });
+  }
   state_ = State::joined;
   timer_.cancel();
-  fan_.under_way(-1);
   fan_.joined(number(), *hello);
+}
+
+template <class Send>
+void Login::ship(Send send) {
+  if (!shipment_) shipment_.emplace(fan_.settings().cargo, number());
+  try {
+    send();
+    watch_moving();
+  } catch (const Error& error) {
+    verdict_ = {error.what(), error.hint(), false};
+    link_->kill();
+  }
+}
+
+void Login::watch_moving() {
+  timer_.expires_after(fan_.settings().ship_timeout);
+  timer_.async_wait([this](const error_code& error) {
+    if (!error) on_silence();
+  });
+  fan_.listener().on_progress(number(), shipment_->progress());
+}
+
+void Login::on_wish() {
+  if (state_ != State::connecting || !fan_.settings().cargo || shipment_) return;
+  ship([&] { shipment_->begin_launcher(*link_); });
+}
+
+void Login::on_room() {
+  if (!shipment_ || (state_ != State::connecting && state_ != State::shipping)) return;
+  ship([&] { shipment_->go_on(*link_); });
+}
+
+void Login::on_shipping(const Message& message) {
+  if (const auto* wanted = std::get_if<Wanted>(&message))
+    return ship([&] { shipment_->begin_files(*link_, *wanted); });
+  const auto* shipped = std::get_if<Shipped>(&message);
+  if (!shipped) return;
+  if (!shipped->error.empty()) {
+    verdict_ = {printable(shipped->error, 1000), printable(shipped->hint, 1000), false};
+    return link_->kill();
+  }
+  state_ = State::joined;
+  timer_.cancel();
+  shipment_.reset();
+  fan_.joined(number(), hello_);
 }
 
 void Login::on_closed(int exit_status, const std::string& said, const std::string& garbled) {
@@ -313,6 +393,11 @@ void Login::on_closed(int exit_status, const std::string& said, const std::strin
   }
   LoginFailure failure = verdict_;
   if (failure.reason.empty() && !garbled.empty()) failure = {garbled, "", false};
+  if (failure.reason.empty() && fan_.settings().cargo &&
+      (exit_status == ship::kNoPlace || exit_status == ship::kDoesNotRun)) {
+    const ship::StartFailure start = ship::explain_start(exit_status, said, last_line(said));
+    failure = {start.reason, start.hint, false};
+  }
   if (failure.reason.empty()) failure = explain_login(exit_status, said, fan_.settings().program);
   if (failure.again && tries_ < fan_.settings().tries && !fan_.closing()) return try_again(failure);
   refuse(failure);
@@ -320,7 +405,7 @@ void Login::on_closed(int exit_status, const std::string& said, const std::strin
 
 void Login::try_again(const LoginFailure&) {
   state_ = State::waiting;
-  fan_.under_way(-1);
+  leave_window();
   timer_.expires_after(fan_.pause(tries_));
   timer_.async_wait([this](const error_code& error) {
     if (!error) fan_.wait_again(*this);
@@ -329,7 +414,7 @@ void Login::try_again(const LoginFailure&) {
 
 void Login::refuse(const LoginFailure& failure) {
   state_ = State::over;
-  fan_.under_way(-1);
+  leave_window();
   asio::post(timer_.get_executor(), [this, failure] {
     fan_.listener().on_refused(number(), failure, tries_);
     fan_.lost_relay(number(), written(destination_.host));

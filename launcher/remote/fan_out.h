@@ -2,7 +2,7 @@
 // verdict for every host. Nothing runs on a host until an agent there gets its order,
 // so a login may be tried again safely.
 //
-//   waiting → connecting → (hello) joined → (lost | ended)
+//   waiting → connecting → (hello) [shipping →] joined → (lost | ended)
 //                 ↓  busy: waiting again, after a while
 //              refused
 //
@@ -19,6 +19,7 @@
 
 #include "launcher/remote/agent_channel.h"
 #include "launcher/remote/ssh_command.h"
+#include "launcher/ship/read_tree.h"
 
 namespace boost::asio {
 class io_context;
@@ -28,15 +29,17 @@ namespace fleetrun::launcher::remote {
 
 struct FanOutSettings {
   std::vector<std::string> ssh = {"ssh"};
-  std::vector<std::string> srun;         // one command for all hosts instead (launcher/remote/srun_fan_out)
-  std::string program;                   // fleetrun on the hosts
-  std::string own_program;               // and here
-  std::string words = "agent --stdin";   // what it is told to do; constant, since a shell reads it
-  std::vector<std::string> environment;  // of the commands
+  std::vector<std::string> srun;  // one command for all hosts instead (launcher/remote/srun_fan_out)
+  std::string program;            // fleetrun on the hosts
+  std::shared_ptr<const ship::Cargo> cargo;  // what the hosts are sent first, fleetrun too; nullptr: nothing
+  std::string own_program;                   // and here
+  std::string words = "agent --stdin";       // what it is told to do; constant, since a shell reads it
+  std::vector<std::string> environment;      // of the commands
   int window = 8;
   int tries = 12;                                   // of a login, while the server is busy
   std::chrono::seconds connect_timeout{10};         // told to ssh
   std::chrono::milliseconds hello_timeout{30'000};  // from the start of a command to the agent's first word
+  std::chrono::milliseconds ship_timeout{60'000};   // of nothing that moves, while files travel
   std::chrono::milliseconds first_pause{250},
       longest_pause{8'000};     // before another try; doubling, and up to half of it random
   std::size_t tree_above = 64;  // hosts
@@ -61,6 +64,8 @@ class FanOutListener {
   virtual void on_message(std::uint32_t host, Message message) = 0;
   /// Its agent is gone, after it had joined: expected where it was let go.
   virtual void on_gone(std::uint32_t host, const std::string& why) = 0;
+  /// Files travel to a host that has not joined yet.
+  virtual void on_progress(std::uint32_t /*host*/, const Progress& /*progress*/) {}
 };
 
 class FanOut {

@@ -61,9 +61,11 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
     // while the loop runs, and by init else.
   }
 
-  void send(const Addressed& frame) {
+  void send(const Addressed& frame) { send_bytes(encode(frame)); }
+
+  void send_bytes(std::string_view bytes) {
     if (!input_.is_open() || closing_) return;
-    pending_.append(encode(frame));
+    pending_.append(bytes);
     write();
   }
 
@@ -113,7 +115,8 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
     writing_.clear();
     written_ = 0;
     if (!pending_.empty()) return write();
-    if (closing_) shut();
+    if (closing_) return shut();
+    if (listener_) listener_->on_room();
   }
 
   void read_output() {
@@ -153,6 +156,7 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
       else
         decoder_.append(bytes);
       while (listener_) {
+        if (decoder_.take_wish()) listener_->on_wish();
         auto frame = decoder_.next();
         if (!frame) return true;
         const auto self = shared_from_this();  // the listener may let go of us
@@ -223,6 +227,7 @@ class PipedLink final : public Link {
   ~PipedLink() override { pipes_->abandon(); }
 
   void send(const Addressed& frame) override { pipes_->send(frame); }
+  void send_bytes(std::string_view bytes) override { pipes_->send_bytes(bytes); }
   void close_input() override { pipes_->close_input(); }
   void kill() override { pipes_->kill(); }
   void set_reading(bool reading) override { pipes_->set_reading(reading); }

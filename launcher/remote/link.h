@@ -22,6 +22,10 @@ class LinkListener {
  public:
   virtual ~LinkListener() = default;
   virtual void on_frame(Addressed frame) = 0;
+  /// The host asks for fleetrun itself, whose bytes are to follow as they are.
+  virtual void on_wish() {}
+  /// Some of what waits has been taken.
+  virtual void on_room() {}
   /// The last call. `said`: the end of what the command wrote on standard error; `garbled`: why the bytes
   /// that came were not frames, which ended the command.
   virtual void on_closed(int exit_status, const std::string& said, const std::string& garbled) = 0;
@@ -31,6 +35,7 @@ class Link {
  public:
   virtual ~Link() = default;  // kills the command
   virtual void send(const Addressed& frame) = 0;
+  virtual void send_bytes(std::string_view bytes) = 0;
   /// The other end is told that nothing follows: an agent stops everything and ends.
   virtual void close_input() = 0;
   virtual void kill() = 0;

@@ -54,16 +54,6 @@ constexpr Sign kSigns[] = {
     {"network is unreachable", "its network cannot be reached", ""},
 };
 
-/// The last line of `said` that holds something.
-std::string last_line(std::string_view said) {
-  std::string last;
-  for (std::string line : split(said, '\n')) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty()) last = std::move(line);
-  }
-  return printable(last);
-}
-
 LoginFailure not_there(std::string_view said, const std::string& program) {
   if (said.find("fleetrun: error:") != std::string_view::npos)
     return {"fleetrun there is too old to be started from here", "install the same version on all hosts",
@@ -73,6 +63,15 @@ LoginFailure not_there(std::string_view said, const std::string& program) {
 }
 
 }  // namespace
+
+std::string last_line(std::string_view said) {
+  std::string last;
+  for (std::string line : split(said, '\n')) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) last = std::move(line);
+  }
+  return printable(last);
+}
 
 std::vector<std::string> split_command(std::string_view text) {
   std::vector<std::string> words;

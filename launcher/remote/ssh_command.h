@@ -29,6 +29,9 @@ struct LoginFailure {
   bool again = false;  // it may go well at another time: the server was busy
 };
 
+/// The last line of `said` that holds something, fit for a message.
+std::string last_line(std::string_view said);
+
 /// Why no agent came, by ssh's exit status and what it and the host's shell wrote on standard error.
 LoginFailure explain_login(int exit_status, std::string_view said, const std::string& program);
 

@@ -9,6 +9,10 @@
 
 namespace fleetrun {
 
+/// As dlopen() finds it in the system, or else beside the program, where it may have travelled with it.
+/// nullptr: neither.
+void* open_library(const char* name) noexcept;
+
 /// Stays loaded until the process ends: libraries with threads or exit handlers
 /// of their own cannot be unloaded safely.
 class SharedLibrary {
@@ -16,7 +20,7 @@ class SharedLibrary {
   /// `needed_for` begins the error's sentence, `hint` says what to install.
   /// Throws: Error(host) when there is no such library.
   SharedLibrary(const char* name, const std::string& needed_for, std::string hint)
-      : name_(name), hint_(std::move(hint)), handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
+      : name_(name), hint_(std::move(hint)), handle_(open_library(name)) {
     if (handle_) return;
     const char* why = ::dlerror();
     throw Error(ErrorKind::host, needed_for + " needs " + name_ + ": " + (why ? why : "it cannot be loaded"),

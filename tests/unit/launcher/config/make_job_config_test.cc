@@ -184,6 +184,24 @@ TEST_CASE("where hosts meet, and how many") {
   CHECK(rendezvous(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.1:2"}}).kind == Kind::none);
 }
 
+TEST_CASE("files travel to a list of hosts, and say so where there is none") {
+  const JobConfig config =
+      make_job_config(options({{"hosts", "a"}, {"ship", "script"}, {"ship_exclude", "data,*.ckpt"}}), {});
+  CHECK(config.host_list.ship == "script");
+  CHECK(config.host_list.collect_logs);
+  CHECK(config.host_list.ship_exclude == std::vector<std::string>{"data", "*.ckpt"});
+  CHECK_FALSE(make_job_config(options({{"hosts", "a"}, {"ship", "script"}, {"collect_logs", "False"}}), {})
+                  .host_list.collect_logs);
+  CHECK_FALSE(make_job_config(options({{"hosts", "a"}}), {}).host_list.ship);
+  CHECK(refusal(options({{"ship", "script"}})) ==
+        "--ship is 'script': there is no list of hosts that it could apply to");
+  CHECK(refusal(options({{"hosts", "a"}, {"ship_to", "/x"}})) == "--ship_to is '/x': nothing travels");
+  CHECK(refusal(options({{"hosts", "a"}, {"ship_remove", "True"}})) ==
+        "--ship_remove is 'True': nothing travels");
+  CHECK(refusal(options({{"hosts", "a"}, {"ship", "script"}, {"chdir", "/x"}})) ==
+        "--chdir is '/x': --ship says where fleetrun and the files lie on the hosts");
+}
+
 TEST_CASE("what does not fit about hosts is refused by name") {
   for (const char* wrong : {"2:1", "0", "1:2:3", "1:", ":2", "-1:2", "4/", "65537", "1:2:3:4"})
     CHECK(refusal(options({{"nnodes", wrong}})).starts_with("--nnodes is '"));

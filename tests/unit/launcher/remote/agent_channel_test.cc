@@ -18,7 +18,7 @@ std::vector<Addressed> samples() {
       .user = "u", .name = "h1", .port = 22, .slots = {}, .servers = {}, .devices = {}, .where = ""};
   return {{0, Hello{1, "0.1.0", "10.0.0.1 2 10.0.0.2 22", "h1"}},
           {1, Order{std::string("\0\xff\n", 3)}},
-          {2, Start{{7, 8}, {host, host}, {"ssh", "-F", "x"}, "/bin/fleetrun", 8}},
+          {2, Start{{7, 8}, {host, host}, {"ssh", "-F", "x"}, "/bin/fleetrun", 8, true, "~/x"}},
           {3, Verdict{"reason", "hint"}},
           {4, Gone{"why"}},
           {4, Signal{15}},
@@ -28,7 +28,12 @@ std::vector<Addressed> samples() {
           {8, Collect{".marker"}},
           {9, File{"a/b", "bytes", true}},
           {10, FilesEnd{""}},
-          {0xffffffff, Bye{}}};
+          {0xffffffff, Bye{}},
+          {11, Offer{{"from/me@h1", {"from/me@h1/job"}, {{ship::Kind::link, "a", 1, 2, 3, 4, "b"}}, true}}},
+          {12, Wanted{{{0, 3}, {7, 1}}}},
+          {13, ship::Piece{7, std::string("\0\n", 2)}},
+          {14, Shipped{"no room", "make some"}},
+          {15, Progress{1, 2}}};
 }
 
 LaunchOrder order_of(std::vector<std::string> arguments) {
@@ -52,6 +57,19 @@ LaunchOrder order_of(std::vector<std::string> arguments) {
 }
 
 }  // namespace
+
+TEST_CASE("a host that asks for fleetrun is heard among what its login shell prints, once") {
+  ChannelDecoder decoder(1000, true);
+  decoder.append("Welcome!\n");
+  CHECK_FALSE(decoder.take_wish());
+  decoder.append("\nfleetrun is to");
+  CHECK_FALSE(decoder.take_wish());
+  decoder.append(" be sent\n");
+  CHECK(decoder.take_wish());
+  CHECK_FALSE(decoder.take_wish());
+  decoder.append(std::string("more noise") + std::string(kMarker) + encode({3, Bye{}}));
+  CHECK(decoder.next() == Addressed{3, Bye{}});
+}
 
 TEST_CASE("every frame arrives as it was sent, however its bytes are cut") {
   const auto frames = samples();
