@@ -26,11 +26,11 @@ static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) ==
 
 // As errors, stat and metrics spell them; an epoch was called a pass once.
 constexpr std::array<std::string_view, kMethodCount> kMethods = {
-    "hello",          "attend",       "goodbye",  "pull",         "push",        "set_dense",
-    "begin_pass",     "leave_pass",   "barrier",  "all_reduce",   "rows",        "save_begin",
-    "save_part",      "save_commit",  "save_end", "load_prepare", "load_commit", "load_abort",
-    "stat",           "pull_touched", "get",      "shrink",       "save_freeze", "save_settle",
-    "take_staleness", "keep_pace",    "save_text"};
+    "hello",          "attend",       "goodbye",   "pull",         "push",        "set_dense",
+    "begin_pass",     "leave_pass",   "barrier",   "all_reduce",   "rows",        "save_begin",
+    "save_part",      "save_commit",  "save_end",  "load_prepare", "load_commit", "load_abort",
+    "stat",           "pull_touched", "get",       "shrink",       "save_freeze", "save_settle",
+    "take_staleness", "keep_pace",    "save_text", "assign"};
 
 constexpr std::size_t kSequenceAt = offsetof(RawHeader, sequence);
 

@@ -10,7 +10,7 @@
 //   push       as pull, and the rate of scheduled rules as a last dense section of table ffffffff
 //              | gradients f32[keys, width] of every sparse section | shows f32[keys], clicks
 //              f32[keys] of every sparse section that has them | f32[] of every dense section
-//   set_dense  table u32, 0 u32, floats u64 | values f32[]
+//   assign     as push, rows for gradients      set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
 //     reply    late u32: 1 for a trainer that comes while others train (trainer_registry), 0 u32 | server u64
 //              | next change u64 | barriers, all_reduces, epochs so far u64 x 3 | digest of its save u64
@@ -99,9 +99,9 @@ enum class Method : std::uint16_t {
   take_staleness,
   keep_pace,
   save_text,
+  assign,
 };
-inline constexpr std::size_t kMethodCount =
-    static_cast<std::size_t>(Method::save_text) + 1;  // the last one's
+inline constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::assign) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 struct Header {
@@ -110,8 +110,8 @@ struct Header {
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t generation = 0;
-  /// Numbers the changes of an incarnation (push, set_dense) from 1, the same on all servers, and apart from
-  /// that its barriers, its sums and its epochs; 0 for what need not be told apart.
+  /// Numbers the changes of an incarnation (push, assign, set_dense, shrink) from 1, the same on all servers,
+  /// and apart from that its barriers, its sums and its epochs; 0 for what need not be told apart.
   std::uint64_t sequence = 0;
 
   bool operator==(const Header&) const = default;

@@ -103,6 +103,7 @@ class ChannelClient final : public Client {
   void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) override;
   void set_rate(float rate) noexcept override { rate_ = rate; }
   void set_dense(std::uint32_t table, std::span<const float> values) override;
+  void assign(std::uint32_t table, std::span<const std::uint64_t> keys, std::span<const float> rows) override;
   void begin_epoch(std::uint32_t threads) override;
   void leave_epoch(std::uint32_t thread) override;
   void barrier() override;
@@ -137,6 +138,8 @@ class ChannelClient final : public Client {
                     std::vector<RequestPart>& parts) const;
   wire::Rows pulled_rows(const SparsePull& pull, bool create) const;
   wire::Rows pushed_rows(const SparsePush& push) const;
+  void assign_part(const TableConfig& config, std::span<const std::uint64_t> keys,
+                   std::span<const float> rows);
   std::vector<wire::PushDraft> draft_pushes(const Push& request);
   void encode(const Push& request, std::vector<wire::PushDraft>& drafts);
   void check_finite(const std::vector<wire::PushDraft>& drafts) const;

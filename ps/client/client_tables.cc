@@ -281,6 +281,48 @@ void ChannelClient::set_dense(std::uint32_t id, std::span<const float> values) {
   pending.wait();
 }
 
+void ChannelClient::assign(std::uint32_t id, std::span<const std::uint64_t> keys,
+                           std::span<const float> rows) {
+  const TableConfig& config = table(id, TableConfig::Kind::sparse);
+  check_rows(config, config.width, keys.size(), rows.size());
+  const KeyGroups every = group_keys(keys, 1);
+  for (std::size_t i = 0; every.keys.size() != keys.size() && i < keys.size(); ++i) {
+    if (every.first[every.group[i]] == i) continue;
+    throw Error(ErrorKind::config,
+                "table '" + config.name + "': key " + std::to_string(static_cast<std::int64_t>(keys[i])) +
+                    " is there twice, at " + std::to_string(every.first[every.group[i]]) + " and " +
+                    std::to_string(i),
+                "give each key one row to assign");
+  }
+  check_assigned(config, rows);
+  // What a trainer that was started again has assigned before is not undone.
+  if (before_.is_under_way()) return;
+  const std::size_t at_once = std::max<std::size_t>(1, kAssignedAtOnce / config.width);
+  for (std::size_t at = 0; at < keys.size(); at += at_once) {
+    const std::size_t count = std::min(at_once, keys.size() - at);
+    assign_part(config, keys.subspan(at, count), rows.subspan(at * config.width, count * config.width));
+  }
+}
+
+void ChannelClient::assign_part(const TableConfig& config, std::span<const std::uint64_t> keys,
+                                std::span<const float> rows) {
+  const KeyGroups groups = group_keys(keys, servers());
+  Header head = header(Method::assign);
+  head.sequence = changes_.take();
+  NumberedCalls pending(changes_, head.sequence, options_.deadlines.data);
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    const auto mine = groups.keys_of(s);
+    const wire::Rows section{config.id, static_cast<std::uint32_t>(config.width), mine.size(), 0, 0};
+    wire::PushDraft draft = wire::draft_push(head, {{section}, {}});
+    std::ranges::copy(mine, draft.keys[0].begin());
+    float* out = draft.gradients[0].data();
+    for (std::uint32_t g = groups.begin[s]; g < groups.begin[s + 1]; ++g, out += config.width)
+      copy_row(out, rows.data() + groups.first[g] * config.width, config.width);
+    pending.start(*channels_[s], s, head, std::move(draft.message));
+  }
+  pending.wait();
+}
+
 std::uint64_t ChannelClient::rows(std::uint32_t id) {
   static_cast<void>(table(id, TableConfig::Kind::sparse));
   const Header head = header(Method::rows);

@@ -24,6 +24,10 @@ class ForwardingClient : public Client {
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     to_->set_dense(table, values);
   }
+  void assign(std::uint32_t table, std::span<const std::uint64_t> keys,
+              std::span<const float> rows) override {
+    to_->assign(table, keys, rows);
+  }
   void set_rate(float rate) noexcept override { to_->set_rate(rate); }
   void begin_epoch(std::uint32_t threads) override { to_->begin_epoch(threads); }
   void leave_epoch(std::uint32_t thread) override { to_->leave_epoch(thread); }

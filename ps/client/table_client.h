@@ -18,6 +18,14 @@ class TableClient {
 
   /// First values of a dense table; the optimizer state is reset.
   virtual void set_dense(std::uint32_t table, std::span<const float> values) = 0;
+  /// Sets rows of a sparse table, trained elsewhere: rows[keys.size(), width], each key once. Their rule's
+  /// state is that of new rows; keys that admission would not let in get rows, too. Not a step: in mode
+  /// sync it waits for no other trainer. It goes in changes of kAssignedAtOnce floats. Throws: Error(config)
+  /// for a key that is there twice, Error(data) for a value that is NaN, infinite or huge; nothing was
+  /// assigned then.
+  virtual void assign(std::uint32_t table, std::span<const std::uint64_t> keys,
+                      std::span<const float> rows) = 0;
+  static constexpr std::size_t kAssignedAtOnce = std::size_t{4} << 20;
 
   /// Every server writes (reads) its part of all tables below `directory` on its own host; whole or not at
   /// all. Trainers that save at the same time do so one after the other. load takes what any number of

@@ -51,6 +51,13 @@ class GeoClient final : public ForwardingClient {
     ForwardingClient::set_dense(table, values);
     current()->set_dense(table, values);
   }
+  // What this trainer has changed arrives first.
+  void assign(std::uint32_t table, std::span<const std::uint64_t> keys,
+              std::span<const float> rows) override {
+    exchange_now();
+    ForwardingClient::assign(table, keys, rows);
+    current()->assign(table, keys, rows);
+  }
 
   void begin_epoch(std::uint32_t threads) override {
     ForwardingClient::begin_epoch(threads);

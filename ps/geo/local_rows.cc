@@ -19,7 +19,7 @@ std::vector<std::uint64_t> LocalRows::claim(std::span<const std::uint64_t> keys)
     const std::shared_lock lock(mutex_);
     for (const std::uint64_t key : keys) {
       const std::uint32_t number = index_.find(key);
-      // Only follow() and arrive() hold rows, which they do with the lock to themselves.
+      // Only follow(), arrive() and replace() hold rows, which they do with the lock to themselves.
       if (number == KeyIndex::kNone || Atomic(marks_[number]).load() == kAwaited) missing.push_back(key);
     }
   }
@@ -45,6 +45,14 @@ void LocalRows::arrive(std::span<const std::uint64_t> keys, std::span<const floa
     const std::uint32_t number = index_.find(keys[i]);
     if (number != KeyIndex::kNone && marks_[number] == kAwaited)
       hold(number, keys[i], values.data() + i * width_);
+  }
+}
+
+void LocalRows::replace(std::span<const std::uint64_t> keys, std::span<const float> values) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint32_t number = index_.find(keys[i]);
+    if (number != KeyIndex::kNone) hold(number, keys[i], values.data() + i * width_);
   }
 }
 

@@ -27,6 +27,8 @@ class LocalRows {
   std::vector<std::uint64_t> claim(std::span<const std::uint64_t> keys);
   /// values[keys, width] from the servers for claimed keys: they become the trainer's where none are held.
   void arrive(std::span<const std::uint64_t> keys, std::span<const float> values);
+  /// values[keys, width] that the servers and the trainer have from now on; unknown keys are left out.
+  void replace(std::span<const std::uint64_t> keys, std::span<const float> values);
   /// The trainer has changed these; keys that are not held are left out.
   void touch(std::span<const std::uint64_t> keys);
 

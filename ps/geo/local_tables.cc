@@ -125,6 +125,11 @@ void LocalTables::set_dense(std::uint32_t table, std::span<const float> values) 
   mine.set(values);
 }
 
+void LocalTables::assign(std::uint32_t table, std::span<const std::uint64_t> keys,
+                         std::span<const float> rows) {
+  rows_.at(table)->replace(keys, rows);
+}
+
 void LocalTables::exchange(float share, StepClient& servers) {
   send(share, servers);
   receive_rows(servers);

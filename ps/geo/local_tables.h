@@ -25,6 +25,8 @@ class LocalTables {
   /// that is not a finite number; nothing has changed then.
   void push(const Push& request, float rate);
   void set_dense(std::uint32_t table, std::span<const float> values);
+  /// rows[keys, width] that the servers have from now on, the trainer's as well where it holds them.
+  void assign(std::uint32_t table, std::span<const std::uint64_t> keys, std::span<const float> rows);
   /// Sends a share of what was changed, and takes over what others have changed.
   void exchange(float share, StepClient& servers);
 

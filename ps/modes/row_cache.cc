@@ -192,6 +192,11 @@ std::string RowCache::load(const std::string& directory) {
   return said;
 }
 
+void RowCache::assign(std::uint32_t table, std::span<const std::uint64_t> keys, std::span<const float> rows) {
+  to().assign(table, keys, rows);
+  empty();
+}
+
 std::uint64_t RowCache::shrink(std::uint32_t table) {
   const std::uint64_t erased = to().shrink(table);
   empty();

@@ -3,8 +3,8 @@
 //
 // A row that comes from the cache is at most `steps` of this client's pushes old (its own among what it
 // lacks); with 0 nothing is kept. Memory is bounded: a key has one of four places, and the one that was
-// fetched longest ago gives way. Loading and shrinking empty it. For asynchronous modes: in sync mode every
-// step has to see the one before it.
+// fetched longest ago gives way. Loading, assigning and shrinking empty it. For asynchronous modes: in sync
+// mode every step has to see the one before it.
 #pragma once
 
 #include <atomic>
@@ -45,6 +45,7 @@ class RowCache final : public ForwardingClient {
   std::unique_ptr<Pending> pull_async(const Pull& request) override;
   std::unique_ptr<Pending> push_async(const Push& request) override;
   std::string load(const std::string& directory) override;
+  void assign(std::uint32_t table, std::span<const std::uint64_t> keys, std::span<const float> rows) override;
   std::uint64_t shrink(std::uint32_t table) override;
 
   Metrics metrics() const noexcept { return {rows_, hits_}; }

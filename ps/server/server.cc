@@ -147,6 +147,7 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
       barrier_service.attend(header.trainer, std::exchange(respond, nullptr));
       return true;
     case wire::Method::push:
+    case wire::Method::assign:
     case wire::Method::set_dense:
     case wire::Method::shrink:
       change(header, body, respond);

@@ -34,7 +34,7 @@ Message Server::State::make_change(const wire::Header& header, Reader body, cons
     const Reader whole = body;
     std::unique_ptr<wire::PushRequest> push;
     try {
-      if (header.method == wire::Method::push) push = read_checked_push(body);
+      if (has_rows(header.method)) push = read_checked_push(body);
     } catch (const Error& error) {
       outcome = error;
     }
@@ -57,14 +57,15 @@ Message Server::State::make_change(const wire::Header& header, Reader body, cons
   return std::move(std::get<Message>(outcome));
 }
 
-// `push`: of a push, nullptr for other changes. The answer, or why nothing was changed.
+// `push`: of a push or assign, nullptr for other changes. The answer, or why nothing was changed.
 Outcome Server::State::apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push) {
   try {
     if (header.method == wire::Method::shrink) return shrink(body);
     if (push != nullptr) {
-      current()->apply(*push);
+      const bool is_push = header.method == wire::Method::push;
+      is_push ? current()->apply(*push) : current()->assign(*push);
       record_touched(header, *push);
-      note_push(header, *push);
+      if (is_push) note_push(header, *push);
     } else {
       set_dense(body);
     }

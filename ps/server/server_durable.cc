@@ -270,8 +270,7 @@ void Server::State::replay_change(Reader& in) {
   const Reader whole = in;
   std::optional<Error> refusal;
   try {
-    const bool is_push = static_cast<wire::Method>(head.method) == wire::Method::push;
-    const auto push = is_push ? read_checked_push(in) : nullptr;
+    const auto push = has_rows(static_cast<wire::Method>(head.method)) ? read_checked_push(in) : nullptr;
     const Outcome outcome =
         apply_checked({static_cast<wire::Method>(head.method), head.trainer, head.thread, head.incarnation},
                       whole, push.get());

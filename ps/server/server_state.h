@@ -130,6 +130,10 @@ struct Server::State {
   Outcome apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push);
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
   void apply_step(const std::vector<Contribution>& step);
+  /// Of a change whose body is that of a push.
+  static bool has_rows(wire::Method method) noexcept {
+    return method == wire::Method::push || method == wire::Method::assign;
+  }
   std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
   void check_quota(const wire::Sections& sections,
                    const std::vector<std::span<const std::uint64_t>>& keys) const;

@@ -23,6 +23,7 @@ bool is_for_trainers(wire::Method method) noexcept {
     case take_staleness:
     case keep_pace:
     case push:
+    case assign:
     case set_dense:
     case begin_epoch:
     case leave_epoch:

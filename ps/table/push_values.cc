@@ -38,6 +38,14 @@ std::string text_of(float value) {
   return out.str();
 }
 
+// What the first value is that is too large for the table's rule, "" without any.
+std::string beyond_limit(const TableConfig& config, std::span<const float> values) {
+  const float limit = keeps_squares(config.rule.kind) ? kLargestSquared : kLargestGradient;
+  if (are_within(values, limit)) return {};
+  const float bad = *std::ranges::find_if_not(values, [limit](float v) { return std::fabs(v) <= limit; });
+  return text_of(bad) + (std::isfinite(bad) ? ", and more than " + text_of(limit) : "");
+}
+
 std::string start_of(const TableConfig& config) {
   return "table '" + config.name + "': ";
 }
@@ -53,13 +61,18 @@ bool are_finite(std::span<const float> values) noexcept {
 }
 
 void check_gradients(const TableConfig& config, std::span<const float> gradients, std::string_view done) {
-  const float limit = keeps_squares(config.rule.kind) ? kLargestSquared : kLargestGradient;
-  if (are_within(gradients, limit)) return;
-  const float bad = *std::ranges::find_if_not(gradients, [limit](float g) { return std::fabs(g) <= limit; });
-  const std::string beyond = std::isfinite(bad) ? ", and more than " + text_of(limit) : "";
-  throw Error(ErrorKind::data, start_of(config) + "a gradient is " + text_of(bad) + beyond + end_of(done),
+  const std::string bad = beyond_limit(config, gradients);
+  if (bad.empty()) return;
+  throw Error(ErrorKind::data, start_of(config) + "a gradient is " + bad + end_of(done),
               "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss; "
               "FLAGS_check_nan_inf=1 stops training at the operator that makes NaN or an infinity first");
+}
+
+void check_assigned(const TableConfig& config, std::span<const float> values) {
+  const std::string bad = beyond_limit(config, values);
+  if (bad.empty()) return;
+  throw Error(ErrorKind::data, start_of(config) + "a value to assign is " + bad + "; nothing was assigned",
+              "look at where the rows come from");
 }
 
 void check_counts(const TableConfig& config, std::span<const float> shows, std::span<const float> clicks,

@@ -21,6 +21,9 @@ bool are_finite(std::span<const float> values) noexcept;
 /// `done` is what was done with the push: "sent", "applied".
 void check_gradients(const TableConfig& config, std::span<const float> gradients, std::string_view done);
 
+/// Throws: Error(data) for a value of rows that are assigned which no gradient may be either.
+void check_assigned(const TableConfig& config, std::span<const float> values);
+
 /// Throws: Error(data) for a show or click that is NaN, infinite or negative.
 void check_counts(const TableConfig& config, std::span<const float> shows, std::span<const float> clicks,
                   std::string_view done);

@@ -102,7 +102,13 @@ void SparseTable::add(std::span<const std::uint64_t> keys, const float* changes)
 
 void SparseTable::assign(std::span<const std::uint64_t> keys, const float* values) {
   change_values(keys, [this, values](std::size_t position, float* to) {
+    float* row = to - layout_.statistics;
     std::memcpy(to, values + position * layout_.width, layout_.width * sizeof(float));
+    reset_rule(row);
+    if (layout_.statistics == 0) return;
+    Statistics statistics = read_statistics(row);
+    statistics.set_extended(true);
+    write_statistics(statistics, row);
   });
 }
 
@@ -148,17 +154,21 @@ std::uint32_t SparseTable::add_row(Shard& shard, std::uint64_t hash, std::uint64
 void SparseTable::make_new(std::uint64_t key, float* row) const noexcept {
   const std::span<float> values(row + layout_.statistics, layout_.width);
   initializer_.fill(key, values);
-  for (std::size_t part = 0; part < layout_.part_count; ++part) {
-    const RowLayout::Part& at = layout_.parts[part];
-    updaters_[part].reset({row + at.state, at.state_floats});
-    if (at.steps != RowLayout::kNone) std::memset(row + at.steps, 0, sizeof(float));
-  }
+  reset_rule(row);
   if (layout_.statistics == 0) return;
   Statistics statistics;
   statistics.set_extended(0.0f >= config_.accessor.embedx_threshold);
   write_statistics(statistics, row);
   if (config_.accessor.zero_init) values[0] = 0.0f;
   if (!statistics.is_extended()) std::fill(values.begin() + 1, values.end(), 0.0f);
+}
+
+void SparseTable::reset_rule(float* row) const noexcept {
+  for (std::size_t part = 0; part < layout_.part_count; ++part) {
+    const RowLayout::Part& at = layout_.parts[part];
+    updaters_[part].reset({row + at.state, at.state_floats});
+    if (at.steps != RowLayout::kNone) std::memset(row + at.steps, 0, sizeof(float));
+  }
 }
 
 void SparseTable::keep_for_cuts(Shard& shard, std::uint32_t row) const {

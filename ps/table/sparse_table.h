@@ -76,9 +76,11 @@ class SparseTable : public Coolable {
   /// admitted. Keys are meant to be distinct; the gradients of equal ones are applied one after the other.
   void push(std::span<const std::uint64_t> keys, const float* gradients,
             const PushStatistics& statistics = {}, float rate = 1.0f);
-  /// Past the rule, for a copy that follows a server (geo): adds changes[keys.size(), width] to the values,
-  /// or replaces them. An unknown key gets a row first.
+  /// Past the rule, for a copy that follows a server (geo): adds changes[keys.size(), width] to the values.
+  /// An unknown key gets a row first.
   void add(std::span<const std::uint64_t> keys, const float* changes);
+  /// Replaces the values of rows by values[keys.size(), width]; the rule's state is that of a new row, shows
+  /// and clicks stay. An unknown key gets a row first, whatever admission says.
   void assign(std::span<const std::uint64_t> keys, const float* values);
   /// Returns how many of the keys had rows.
   std::uint64_t erase(std::span<const std::uint64_t> keys);
@@ -157,6 +159,7 @@ class SparseTable : public Coolable {
 
   std::uint32_t add_row(Shard& shard, std::uint64_t hash, std::uint64_t key);
   void make_new(std::uint64_t key, float* row) const noexcept;
+  void reset_rule(float* row) const noexcept;
   std::size_t row_bytes() const noexcept;
   std::uint32_t take_row(Shard& shard, std::uint64_t hash, std::uint64_t key);
   void remove_row(Shard& shard, std::uint64_t hash, std::uint32_t row);

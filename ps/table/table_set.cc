@@ -163,6 +163,13 @@ void TableSet::apply(const wire::PushRequest& request) {
   }
 }
 
+void TableSet::assign(const wire::PushRequest& request) {
+  const MemoryBudget::Stay staying = stay();
+  warm(request);
+  for (std::size_t i = 0; i < request.keys.size(); ++i)
+    sparse(request.sections.sparse[i].table).assign(request.keys[i], request.gradients[i].data());
+}
+
 void TableSet::set_dense(const wire::Floats& block, std::span<const float> values) {
   DenseTable& table = dense(block.table);
   if (block.floats != table.size()) {

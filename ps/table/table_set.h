@@ -45,6 +45,8 @@ class TableSet {
   /// Applies a push that check() has passed. Throws: Error(host) when the disk fails;
   /// nothing has changed then.
   void apply(const wire::PushRequest& request);
+  /// The same request with rows instead of gradients: SparseTable::assign.
+  void assign(const wire::PushRequest& request);
   /// Makes room, and keeps rows that are in memory there as long as the result lives.
   MemoryBudget::Stay stay() const;
   /// First values of this server's block of a dense table.

@@ -106,6 +106,13 @@ void push_many(const ClientPtr& client,
   run_interruptibly([=] { client->push(request); });
 }
 
+void assign_rows(const ClientPtr& client, std::uint32_t table, const py::buffer& array,
+                 const py::buffer& values) {
+  const auto keys = copy_of<std::uint64_t>(array);
+  const auto rows = copy_of<float>(values);
+  run_interruptibly([=] { client->assign(table, *keys, *rows); });
+}
+
 void push_dense(const ClientPtr& client, std::uint32_t table, const py::buffer& values,
                 std::uint32_t thread) {
   const auto gradients = copy_of<float>(values);
@@ -200,6 +207,7 @@ ps::UpdateRule rule_from(const std::string& of, const py::dict& values) {
   fields.take("l1_decay", rule.l1_decay);
   fields.take("l2_decay", rule.l2_decay);
   fields.take("own_decay", rule.own_decay);
+  fields.take("scheduled", rule.is_scheduled);
   fields.take("low", rule.low);
   fields.take("high", rule.high);
   fields.finish();
@@ -292,6 +300,9 @@ void bind_ps_arrays(py::module_& module) {
   module.def("ps_push_many", push_many, "client"_a, "tables"_a, "thread"_a,
              "ps_push of several tables as one change. tables: (table, keys, gradients) each. Throws: as "
              "ps_push.");
+  module.def("ps_assign", assign_rows, "client"_a, "table"_a, "keys"_a, "rows"_a,
+             "Shape: keys uint64 [n], each once, rows float32 [n * width]. Throws: Error(config) for a key "
+             "that is there twice, Error(data) for values that are NaN or infinite.");
   module.def("ps_push_dense", push_dense, "client"_a, "table"_a, "gradients"_a, "thread"_a,
              "Shape: float32 [width]. Throws: as ps_push.");
   module.def("ps_get", get, "client"_a, "table"_a, "keys"_a,

@@ -39,6 +39,10 @@ class CountingClient : public ps::Client {
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     inner_.set_dense(table, values);
   }
+  void assign(std::uint32_t table, std::span<const std::uint64_t> wanted,
+              std::span<const float> values) override {
+    inner_.assign(table, wanted, values);
+  }
   void begin_epoch(std::uint32_t threads) override { inner_.begin_epoch(threads); }
   void leave_epoch(std::uint32_t thread) override { inner_.leave_epoch(thread); }
   void barrier() override { inner_.barrier(); }

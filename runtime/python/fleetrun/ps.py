@@ -47,7 +47,8 @@ class Rule(dict):
     """How a gradient changes a row: kind is "sgd", "momentum", "adagrad", "adam", "ftrl", "rmsprop",
     "adamax", "adadelta", "sum" and others, the rest are its numbers: learning_rate, beta1, beta2, epsilon,
     rho, initial_accumulator, momentum, nesterov, centered, l1, l2, learning_rate_power, l1_decay, l2_decay,
-    own_decay (AdamW's), low, high (values are clipped to [low, high]). Source: ps/base/table_config.h."""
+    own_decay (AdamW's), scheduled (True: Client.set_rate multiplies the learning rate), low, high (values are
+    clipped to [low, high]). Source: ps/base/table_config.h."""
 
     def __init__(self, kind: str = "sgd", **numbers: Any) -> None:
         super().__init__(kind=kind, **numbers)
@@ -382,6 +383,11 @@ class Client:
             for (name, (entry, keys)), values in zip(asked.items(), rows)
         }
 
+    def set_rate(self, rate: float) -> None:
+        """What rules with scheduled=True multiply their learning rate by, in pushes from now on: 1 at first.
+        Mode sync: all trainers say the same."""
+        self._client.set_rate(rate)
+
     def push_many(self, tables: Mapping[str, tuple[ArrayLike, ArrayLike]], thread: int = 0) -> None:
         """push() to several tables as one change, in one request to each server: all of it is applied, or
         nothing. tables: (keys, gradients) by the name of their table. Mode sync: one step."""
@@ -410,6 +416,20 @@ class Client:
         """First values of a dense table; its rule's state is reset. Shape: [width]."""
         number, entry, _ = self._table(table, False)
         self._client.set_dense(number, self._floats(table, "values", values, (entry.width,)))
+
+    def assign(self, table: str, keys: ArrayLike, rows: ArrayLike) -> None:
+        """Sets the rows of `keys`, each key once: for values that were trained elsewhere. The rule's state is
+        that of new rows, shows and clicks stay, and admission is not asked. Not a step: in mode sync no other
+        trainer is waited for, so that one trainer assigns, and all meet at barrier() before they train.
+
+        Shape: keys any shape of integers, rows [*keys.shape, width of the table]; of any length, it goes in
+        changes of 4 Mi values. Throws: Error(config) for a key that is there twice, Error(data) for a value
+        that is NaN or infinite; nothing was assigned then.
+        """
+        number, entry, _ = self._table(table, True)
+        wanted = self._keys(table, keys)
+        values = self._floats(table, "rows", rows, (*wanted.shape, entry.width))
+        _native.ps_assign(self._client, number, wanted.reshape(-1), values.reshape(-1))
 
     def get(self, table: str, keys: ArrayLike) -> dict[str, np.ndarray]:
         """Rows as they are stored; none is made. Returns a dictionary: found bool [n], values float32 [n,
@@ -441,9 +461,9 @@ class Client:
 
     @property
     def next_change(self) -> int:
-        """The number of the next push (set_dense and shrink count too), from 1. Right after a client with an
-        identity was made: every server has applied all before it, and perhaps some from it on; repeat those
-        from it on, in their order, and none is applied twice."""
+        """The number of the next push, from 1 (set_dense, shrink and each part of assign count, too). Right
+        after a client with an identity was made: every server has applied all before it, and perhaps some
+        from it on; repeat those from it on, in their order, and none is applied twice."""
         return self._client.next_change
 
     def barrier(self) -> None:

@@ -10,8 +10,6 @@ optimizer = torch.optim.Adam(model.parameters())  # its step() pushes the rows' 
 
 from __future__ import annotations
 
-import concurrent.futures
-import functools
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -33,6 +31,7 @@ except ImportError:  # before PyTorch 2.1
     _before_steps = None
 
 from fleetrun._error import Error
+from fleetrun._rows import Request, note_change, push
 from fleetrun.distributed.parallel.recoverable import Recoverable, recoverable
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _LEFT_OUT = 10
 # Layers whose rows have gradients that are not pushed yet.
 _waiting: weakref.WeakSet[_Layer] = weakref.WeakSet()
-# How often rows were pushed from here, by client.
-_pushes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 class _Weight(torch.nn.Parameter):
@@ -196,14 +193,48 @@ class _Layer(torch.nn.Module):
         """Nothing: ps.Client.load reads the rows. Those of a matrix have no place here."""
         unexpected.extend(key for key in state if key.startswith(prefix))
 
+    def assign(self, keys: Any, rows: Any) -> None:
+        """Sets the rows of `keys`, each key once, on the servers; gradients that wait stay. One trainer does,
+        and all meet at client.barrier() before they train.
+
+        Shape: keys any shape of integers, rows [*keys.shape, width]; tensors or arrays. Throws: as
+        ps.Client.assign.
+        """
+        values = _array(rows, torch.float32)
+        self.client.assign(self.table, _array(keys), values)
+        self._ahead = None
+        note_change(self.client)
+
+    @classmethod
+    def from_pretrained(
+        cls, client: Client, table: str, embeddings: Any, freeze: bool = True, **options: Any
+    ) -> Any:
+        """A layer whose ids 0, 1 … have the rows of a matrix, as torch.nn's; others have those of the table.
+        Trainer 0 assigns them, and all meet. options: the constructor's.
+
+        Shape: embeddings [ids, width], a tensor or an array. Throws: Error(config) for another shape.
+        """
+        layer = cls(client, table, **options)
+        if embeddings.ndim != 2 or embeddings.shape[1] != layer.embedding_dim:
+            raise Error(
+                "config",
+                f"table '{table}' has rows of {layer.embedding_dim} values, and the matrix has the shape "
+                f"{list(embeddings.shape)}",
+                f"give a matrix [ids, {layer.embedding_dim}]",
+            )
+        if client.trainer == 0:
+            layer.assign(numpy.arange(len(embeddings)), embeddings)
+        client.barrier()
+        return layer.requires_grad_(not freeze)
+
     def _local(self, ids: Any) -> tuple[Any, Any, int | None]:
         """(rows of the distinct ids, with gradients where they are wanted; where each id is among them, in
         the shape of ids; where the padding is)."""
         learns = self._learns()
         ahead, self._ahead = self._ahead, None
         if ahead is None or not ahead.fits(ids, learns):
-            ahead = _Request(self.client, learns).add(self, ids)
-        distinct, places, pulled = ahead.distinct, ahead.places, ahead.rows()
+            ahead = _Ahead(Request(self.client, learns), self, ids)
+        distinct, places, pulled = ahead.distinct, ahead.places, ahead.part.rows()
         rows = torch.from_numpy(pulled).to(ids.device, self.weight.dtype)
         padding = None
         if self.padding_idx is not None:
@@ -255,6 +286,11 @@ class _Layer(torch.nn.Module):
         return self._ids, gradients
 
 
+def _array(values: Any, dtype: Any = None) -> Any:
+    """A tensor as an array; bfloat16, which numpy has not, by way of float32."""
+    return values.detach().to("cpu", dtype).numpy() if isinstance(values, torch.Tensor) else values
+
+
 def _refuse_matrix(layer: _Layer | None, values: Any) -> None:
     _refuse_rows(layer, "is set to " + ("None" if values is None else str(list(values.shape))))
 
@@ -264,81 +300,25 @@ def _refuse_rows(layer: _Layer | None, done: str) -> None:
     raise Error(
         "config",
         f"the weight of the layer of table '{table}' {done}, and its rows are on the servers",
-        "the table's initializer makes the first values; ps.Client.load reads saved ones",
+        "the table's initializer makes the first values; assign() sets rows, and ps.Client.load reads saved "
+        "ones",
     )
 
 
 class _Ahead:
-    """One layer's part of a request."""
+    """What one forward of a layer asks for."""
 
-    def __init__(self, request: _Request, layer: _Layer, ids: Any) -> None:
+    def __init__(self, request: Request, layer: _Layer, ids: Any) -> None:
         if ids.dtype not in _INTEGERS:
             raise Error("config", f"the ids of an {type(layer).__name__} are {ids.dtype}, not integers")
         self.ids = ids
         self.distinct, self.places = torch.unique(ids.to(torch.int64), return_inverse=True)
-        self.keys = self.distinct.cpu().numpy()
-        self._request, self._table = request, layer.table
-        self.begin = 0  # of its keys among those of the table
+        self.part = request.add(layer.table, self.distinct.cpu().numpy())
 
     def fits(self, ids: Any, learns: bool) -> bool:
         """Whether it is what a forward of these ids would ask for."""
         same = self.ids.device == ids.device and torch.equal(self.ids, ids)
-        return same and self._request.creates == learns and self._request.is_fresh()
-
-    def rows(self) -> Any:
-        """Float [distinct ids, width]."""
-        every = self._request.answer()[self._table]
-        return every[self.begin : self.begin + len(self.keys)]
-
-
-class _Request:
-    """Rows of several layers of a client, asked for in one message."""
-
-    def __init__(self, client: Client, creates: bool) -> None:
-        self.creates = creates
-        self._client = client
-        self._parts: dict[str, list[Any]] = {}
-        self._answer: Any = None
-        self._pushes = 0
-
-    def add(self, layer: _Layer, ids: Any) -> _Ahead:
-        """The layer's part."""
-        ahead = _Ahead(self, layer, ids)
-        parts = self._parts.setdefault(layer.table, [])
-        ahead.begin = sum(len(part) for part in parts)
-        parts.append(ahead.keys)
-        return ahead
-
-    def start(self) -> None:
-        """Asks now, in a thread. In mode sync not before a forward needs it: a step may come in between."""
-        if self._client.mode != "sync":
-            self._answer = _thread().submit(self._pull)
-
-    def is_fresh(self) -> bool:
-        """In mode sync no row is older than the newest step."""
-        asked = self._answer is not None
-        return not asked or self._client.mode != "sync" or self._pushes == _pushes.get(self._client, 0)
-
-    def answer(self) -> Any:
-        """Rows by table."""
-        if self._answer is None:
-            self._pushes = _pushes.get(self._client, 0)
-            self._answer = self._pull()
-        if isinstance(self._answer, concurrent.futures.Future):
-            self._answer = self._answer.result()
-        return self._answer
-
-    def _pull(self) -> Any:
-        keys = {
-            table: parts[0] if len(parts) == 1 else numpy.concatenate(parts)
-            for table, parts in self._parts.items()
-        }
-        return self._client.pull_many(keys, self.creates)
-
-
-@functools.cache
-def _thread() -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(1, "fleetrun-prefetch")
+        return same and self.part.is_fresh(learns)
 
 
 def prefetch(batch: Mapping[Embedding | EmbeddingBag, torch.Tensor]) -> None:
@@ -350,11 +330,10 @@ def prefetch(batch: Mapping[Embedding | EmbeddingBag, torch.Tensor]) -> None:
     that the numbers are those without prefetch().
     Throws: Error(config) for ids that are not integers; the forward throws what the pull threw.
     """
-    requests: dict[Any, _Request] = {}
+    requests: dict[Any, Request] = {}
     for layer, ids in batch.items():
         key = layer.client, layer._learns()
-        request = requests.setdefault(key, _Request(*key))
-        layer._ahead = request.add(layer, ids.clone())
+        layer._ahead = _Ahead(requests.setdefault(key, Request(*key)), layer, ids.clone())
     for request in requests.values():
         request.start()
 
@@ -489,19 +468,9 @@ def _push_rows(optimizer: torch.optim.Optimizer, arguments: Any, named: Any) -> 
             sign = sign / float(scale)
         steps = gradients if sign == 1.0 else gradients * sign
         tables = clients.setdefault(layer.client, {})
-        tables.setdefault(layer.table, []).append((ids.cpu(), steps.to("cpu", torch.float32)))
+        tables.setdefault(layer.table, []).append((ids.cpu().numpy(), steps.to("cpu", torch.float32).numpy()))
     for client, tables in clients.items():
-        _push(client, tables)
-
-
-def _push(client: Client, tables: dict[str, list[tuple[Any, Any]]]) -> None:
-    """One push of each table's (ids, gradients). Without rows it is a step in mode sync, and nothing else."""
-    joined = {name: [torch.cat(part) for part in zip(*parts)] for name, parts in tables.items()}
-    if client.mode != "sync":
-        joined = {name: parts for name, parts in joined.items() if len(parts[0])}
-    if joined:
-        _pushes[client] = _pushes.get(client, 0) + 1
-        client.push_many({name: (ids.numpy(), steps.numpy()) for name, (ids, steps) in joined.items()})
+        push(client, tables)
 
 
 def _warn_of_decay(layer: _Layer, group: dict[str, Any]) -> None:

@@ -77,6 +77,33 @@ def test_pull_and_push_in_one_process_take_any_shape_and_give_arrays(tmp_path):
         """)
 
 
+@pytest.mark.parametrize("mode", ["async", "sync", "half_async", "geo"])
+def test_rows_are_assigned_in_one_process_in_each_mode(tmp_path, mode):
+    run(tmp_path, f"""
+        rule = ps.Rule("adagrad", learning_rate=0.5)
+        with ps.Client([ps.SparseTable("emb", 2, rule=rule, admission=None if {mode == "geo"} else
+                                       ps.Admission("count", threshold=5))], mode="{mode}") as client:
+            client.pull("emb", [3])
+            client.assign("emb", np.array([[3, -1], [2**40, 7]]), np.arange(8.0).reshape(2, 2, 2))
+            assert client.rows("emb") == 4
+            assert client.pull("emb", [7, 3, 8]).tolist() == [[6, 7], [0, 1], [0, 0]]
+            client.begin_pass()
+            client.push("emb", [3], [[1, 1]])
+            client.leave_pass()
+            assert np.allclose(client.pull("emb", [3]), [[-0.5, 0.5]]), client.pull("emb", [3])
+            client.assign("emb", np.empty(0, dtype=np.int64), np.empty((0, 2)))
+            for keys, rows, words in (([3, 3], np.ones((2, 2)), "key 3 is there twice, at 0 and 1"),
+                                      ([3], np.ones((1, 3)), "rows have the shape [1, 3], not [1, 2]"),
+                                      ([3], [[1, np.inf]], "a value to assign is infinite"),
+                                      ([3.5], np.ones((1, 2)), "not integers")):
+                try:
+                    client.assign("emb", keys, rows)
+                    raise SystemExit(words)
+                except fleetrun.Error as error:
+                    assert words in str(error), error
+        """)
+
+
 def test_statistics_admission_and_expiry_are_those_of_the_table(tmp_path):
     run(tmp_path, """
         accessor = ps.Accessor("ctr", show_click_decay_rate=0.5, delete_threshold=0.09, nonclk_coeff=0.1, embedx_threshold=0)

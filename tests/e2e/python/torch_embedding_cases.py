@@ -337,6 +337,35 @@ def layers_that_are_prefetched_learn_the_same_in_one_request():
     assert clients[1].asked == [1]
 
 
+def rows_trained_elsewhere_are_assigned():
+    matrix = torch.arange(IDS * WIDTH, dtype=torch.float64).reshape(IDS, WIDTH)
+    theirs = torch.nn.Embedding.from_pretrained(matrix.float(), padding_idx=2)
+    for given in (matrix, matrix.numpy(), matrix.bfloat16(), matrix.clone().requires_grad_()):
+        ours = Embedding.from_pretrained(ps.Client([table()]), "emb", given, padding_idx=2)
+        assert not ours.weight.requires_grad and ours.client.rows("emb") == IDS
+        ids = torch.tensor([[0, 3], [2, 9]])
+        right = theirs(ids)
+        right[1, 0] = 0  # PyTorch's layer keeps what the matrix has for the padding
+        assert torch.equal(ours(ids), right), (ours(ids), right)
+    bags = EmbeddingBag.from_pretrained(ps.Client([table()]), "emb", matrix, freeze=False, mode="sum")
+    assert bags.weight.requires_grad and bags(torch.tensor([[1, 2]])).tolist() == [[9.0, 11.0, 13.0]]
+    layer = Embedding(ps.Client([table()], mode="sync"), "emb")
+    prefetch({layer: torch.tensor([3])})
+    layer.assign(torch.tensor([[3, 4]], dtype=torch.int32), torch.ones(1, 2, WIDTH).bfloat16())
+    assert layer(torch.tensor([3])).tolist() == [[1.0] * WIDTH]
+    for made, words in ((lambda: layer.assign([3, 3], torch.ones(2, WIDTH)), "key 3 is there twice"),
+                        (lambda: layer.assign(torch.tensor([3]), torch.ones(1, 2)), "[1, 2], not [1, 3]"),
+                        (lambda: layer.assign(torch.tensor([3.0]), torch.ones(1, WIDTH)), "not integers"),
+                        (lambda: layer.assign(torch.tensor([3]), torch.full((1, WIDTH), torch.nan)), "NaN"),
+                        (lambda: Embedding.from_pretrained(layer.client, "emb", matrix[:, :2]), "[10, 2]")):
+        try:
+            made()
+            raise AssertionError(words)
+        except Error as error:
+            assert words in str(error), error
+    assert layer(torch.tensor([3])).tolist() == [[1.0] * WIDTH]
+
+
 def what_cannot_be_is_said():
     layer = Embedding(ps.Client([table()]), "emb")
     matrix = torch.nn.Parameter(torch.ones(IDS, WIDTH))

@@ -90,6 +90,25 @@ TEST_CASE("one trainer trains as without servers, and the servers end with what 
   for (std::size_t i = 0; i < keys.size(); ++i) CHECK(saved_rows[i] == doctest::Approx(rows[5][i]));
 }
 
+TEST_CASE("rows that one trainer assigns are its own at once, and the others' after an exchange") {
+  Job job(2, 2, {sparse_table(0, "emb", 1, UpdateRule::Kind::adagrad)}, 100);
+  Client& a = *job.geo[0];
+  Client& b = *job.geo[1];
+  const Keys keys{1, 2};
+  push_rows(a, {1}, {8});
+  CHECK(rows_of(b, 0, keys) == Values{0, 0});
+  const Values values{30, 40};
+  a.assign(0, keys, values);
+  CHECK(rows_of(a, 0, keys) == values);
+  exchange(b);
+  CHECK(rows_of(b, 0, keys) == values);
+  exchange(a);
+  CHECK(rows_of(a, 0, keys) == values);
+  // The first gradient of a row: 0.5 over sqrt(1).
+  push_rows(a, {1}, {1});
+  CHECK(rows_of(a, 0, {1})[0] == doctest::Approx(29.5));
+}
+
 TEST_CASE("two trainers exchange shares of their differences, as derived by hand") {
   Job job(2, 2, {sparse_table(0, "emb", 1)}, 100);
   Client& a = *job.geo[0];

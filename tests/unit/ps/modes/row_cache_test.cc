@@ -98,6 +98,15 @@ TEST_CASE("row cache: shrinking empties it") {
   CHECK(pull(*pair.cached, {1}) == std::vector<float>{5, 5});
 }
 
+TEST_CASE("row cache: assigning empties it") {
+  const Pair pair(100);
+  CHECK(pull(*pair.cached, {1}) == std::vector<float>{0, 0});
+  const std::vector<std::uint64_t> keys{1};
+  const std::vector<float> rows{3, 4};
+  pair.cached->assign(0, keys, rows);
+  CHECK(pull(*pair.cached, {1}) == rows);
+}
+
 TEST_CASE("row cache: who may have one") {
   CHECK(row_cache_of(Environ{}).steps == 0);
   CHECK(row_cache_of(Environ{{"FLEETRUN_PS_CACHE", "12"}}).steps == 12);

@@ -118,6 +118,29 @@ TEST_CASE("a server that was killed at any moment has every push that it answere
   }
 }
 
+TEST_CASE("rows that were assigned survive a kill, once, also in mode sync") {
+  for (const Mode mode : {Mode::async, Mode::sync}) {
+    const TempDir directory;
+    wire::PushDraft draft = wire::draft_push({wire::Method::assign, 0, 0, 7, 0, 1},
+                                             {.sparse = {{0, 1, 1}, {2, 1, 1}}, .dense = {}});
+    for (std::size_t i = 0; i < 2; ++i) {
+      draft.keys[i][0] = 4;
+      draft.gradients[i][0] = 25.0f;
+    }
+    {
+      Server server(options(directory, mode));
+      for (const std::uint32_t trainer : {0u, 1u}) hello(server, trainer, mode);
+      CHECK(ask(server, draft.message.bytes())->text == "ok");
+      CHECK(rows(server, 2)[4] == 25.0f);
+    }
+    Server server(options(directory, mode));
+    CHECK(hello(server, 0, mode).next_change == 2);
+    CHECK(rows(server, 0)[4] == 25.0f);
+    CHECK(ask(server, draft.message.bytes())->text == "ok");
+    CHECK(rows(server, 2)[4] == 25.0f);
+  }
+}
+
 TEST_CASE("a checkpoint makes the log short, and what it replaces goes") {
   const TempDir directory;
   {

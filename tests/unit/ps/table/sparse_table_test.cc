@@ -128,7 +128,7 @@ TEST_CASE("threads that push and make rows at once lose nothing") {
   CHECK(table.rows() == keys.size());
 }
 
-TEST_CASE("add and assign pass the rule by and leave its state alone") {
+TEST_CASE("add passes the rule by and leaves its state alone, assign makes it that of a new row") {
   SparseTable table(sparse_table(0, "t", 2, UpdateRule::Kind::adagrad));
   const std::vector<std::uint64_t> keys{7, 8};
   const std::vector<float> ones{1.0f, 1.0f, 1.0f, 1.0f}, values{10.0f, 20.0f, 30.0f, 40.0f};
@@ -140,8 +140,12 @@ TEST_CASE("add and assign pass the rule by and leave its state alone") {
   CHECK(rows == std::vector<float>{11.0f, 21.0f, 31.0f, 41.0f});
   table.push(keys, ones.data());
   table.pull(keys, rows.data());
-  // The second gradient of 1: learning rate 0.5 over sqrt(2).
-  CHECK(rows[0] == doctest::Approx(11.0 - 0.5 / std::sqrt(2.0)));
+  // The first gradient of 1: learning rate 0.5 over sqrt(1).
+  CHECK(rows[0] == doctest::Approx(11.0 - 0.5));
+  table.add(keys, ones.data());
+  table.push(keys, ones.data());
+  table.pull(keys, rows.data());
+  CHECK(rows[0] == doctest::Approx(11.0 - 0.5 + 1.0 - 0.5 / std::sqrt(2.0)));
 }
 
 TEST_CASE("a gradient is divided by its shows, in a ctr table by its show_scale") {
@@ -232,6 +236,18 @@ TEST_CASE("a ctr row is pulled with its shows and clicks, and gets its columns b
   CHECK(statistics.slot == 9);
   CHECK(statistics.is_extended());
   CHECK(statistics.delta_score == doctest::Approx(3.3));
+}
+
+TEST_CASE("a ctr row that is assigned has all its columns, and its shows and clicks as before") {
+  SparseTable table(ctr_table(3, 2.0f));
+  const std::vector<std::uint64_t> keys{4, 5};
+  const std::vector<float> gradients{1.0f, 1.0f, 1.0f}, shows{2.0f}, clicks{1.0f};
+  table.push({keys.data(), 1}, gradients.data(), {shows, clicks, 9});
+  const std::vector<float> values{7, 8, 9, 10, 11, 12};
+  table.assign(keys, values.data());
+  CHECK(pulled(table, {4, 5}) == std::vector<float>{2, 1, 7, 8, 9, 0, 0, 10, 11, 12});
+  table.push({keys.data(), 1}, gradients.data(), {shows, clicks, 9});
+  CHECK(pulled(table, {4})[3] == doctest::Approx(8 - 0.1));
 }
 
 TEST_CASE(
