@@ -30,9 +30,10 @@ struct Executor::State {
   std::map<std::string, Tensor> local;
   std::map<std::string, Tensor*> resolved;
   std::vector<Data> data;
-  /// Persistable inputs: they must have a value when a run begins.
+  /// Persistable inputs that no operator before makes: they must have a value when a run begins.
   std::vector<Data> needed;
   std::set<std::string> named;  // of needed
+  std::set<std::string> made;   // by the operators so far
   std::vector<Kernel> kernels;
 
   State(const Program& original, Scope& in_scope, RowSource* rows, const std::set<std::string>& own);
@@ -143,10 +144,11 @@ void Executor::State::prepare(Operator& op, std::uint64_t seed, RowSource* rows,
     inputs.push_back(resolve(name, own));
     if (name.empty()) continue;
     const Variable& variable = program.variable(name);
-    const bool is_kept = variable.persistable && !variable.is_data;
+    const bool is_kept = variable.persistable && !variable.is_data && !made.contains(name);
     if (is_kept && named.insert(name).second) needed.push_back({&variable, inputs.back()});
   }
   for (const std::string& name : op.outputs) outputs.push_back(resolve(name, own));
+  made.insert(op.outputs.begin(), op.outputs.end());
   restore_names(op);
   Preparation preparation(op, std::move(inputs), std::move(outputs));
   preparation.rows = rows;

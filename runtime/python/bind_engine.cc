@@ -86,6 +86,18 @@ void bind_program(py::module_& module) {
           "name"_a, "stop"_a,
           "Says whether gradients end at a variable. Throws: Error(config) for an unknown one.")
       .def(
+          "set_persistable",
+          [](Program& self, const std::string& name, bool keep) { self.variable(name).persistable = keep; },
+          "name"_a, "keep"_a,
+          "Says whether a variable is kept from run to run. Throws: Error(config) for an unknown one.")
+      .def(
+          "set_shape",
+          [](Program& self, const std::string& name, const engine::Shape& shape) {
+            self.variable(name).shape = shape;
+          },
+          "name"_a, "shape"_a,
+          "Gives a variable another shape, -1 for every size. Throws: Error(config) for an unknown one.")
+      .def(
           "set_trainable",
           [](Program& self, const std::string& name, bool trainable) {
             self.variable(name).trainable = trainable;

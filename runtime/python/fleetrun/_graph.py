@@ -158,6 +158,12 @@ class Program:
         """Accepted: operators that compute a learning rate are like the others."""
         yield
 
+    @contextlib.contextmanager
+    def _optimized_guard(self, param_and_grads: Any) -> Iterator[None]:
+        """Within `with`, operators follow the updates of a step, and a clone for test has none of them."""
+        with appending_updates():
+            yield
+
     def var(self, name: str) -> Variable:
         """The variable of this name. Throws: Error(config) naming the nearest one when there is none."""
         known = self._variables.get(name)

@@ -64,6 +64,10 @@ class Program():
     def random_seed(self) -> int: ...
     @random_seed.setter
     def random_seed(self, value: int) -> None: ...
+    def set_persistable(self, name: str, keep: bool) -> None:
+        """Says whether a variable is kept from run to run. Throws: Error(config) for an unknown one."""
+    def set_shape(self, name: str, shape: list[int]) -> None:
+        """Gives a variable another shape, -1 for every size. Throws: Error(config) for an unknown one."""
     def set_stop_gradient(self, name: str, stop: bool) -> None:
         """Says whether gradients end at a variable. Throws: Error(config) for an unknown one."""
     def set_trainable(self, name: str, trainable: bool) -> None:

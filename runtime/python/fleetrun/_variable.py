@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fleetrun import _dtypes as dtypes
@@ -28,6 +28,10 @@ class Description:
     def shape(self) -> list[int]:
         """Sizes; -1 for one that is known only when the program runs."""
         return list(self._variable.shape)
+
+    def set_shape(self, shape: Sequence[int]) -> None:
+        """Declares it of another shape, -1 for a size that is known only when the program runs."""
+        self._variable.program.native.set_shape(self._variable.name, [int(size) for size in shape])
 
     def dtype(self) -> dtypes.DType:
         """Its DType."""
@@ -100,6 +104,10 @@ class Variable(Operators):
     def persistable(self) -> bool:
         """Whether it keeps its value from one run to the next."""
         return self.native.persistable
+
+    @persistable.setter
+    def persistable(self, keep: bool) -> None:
+        self.program.native.set_persistable(self.name, bool(keep))
 
     def item(self) -> Variable:
         """Itself, as in Paddle's programs: its value is known only when the program runs. Throws:

@@ -47,8 +47,8 @@ REFUSED = {
     "paddle.nn.MultiHeadAttention(6, 2)(x, cache=1)":
     "paddle.nn.MultiHeadAttention(cache=1) is not supported",
     'paddle.static.Print(x, print_phase="later")': "there is no print_phase 'later'",
-    'paddle.static.nn.conv2d(image, 3, 3, act="swish")':
-    'paddle.static.nn.conv2d(activation="swish") is not supported',
+    'paddle.static.nn.conv2d(image, 3, 3, act="swash")':
+    'paddle.static.nn.conv2d(activation="swash") is not supported',
 }
 
 

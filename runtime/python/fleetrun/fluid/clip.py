@@ -5,8 +5,8 @@ from __future__ import annotations
 from fleetrun import _lazy, framework
 from fleetrun._error import Error
 from fleetrun._types import Any, Program, Sequence
-from fleetrun.nn.clip import KINDS, Clip, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from fleetrun.optimizer.optimizers import CLIPS, own_clip
+from fleetrun.nn.clip import KINDS, Clip, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, own_clip
+from fleetrun.optimizer.optimizers import CLIPS
 
 __all__ = [
     "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "GradientClipByGlobalNorm",
@@ -40,7 +40,8 @@ def append_gradient_clip_ops(param_grads: Sequence[Any]) -> list[Any]:
     if not given:
         return list(param_grads)
     main = given[0][1].program
-    clip, own = CLIPS.of(main), set()
+    own: set[str] = set()
+    clip = CLIPS.of(main)
     if clip is None:
         clip, own = own_clip(main)
     if clip is None:

@@ -25,36 +25,32 @@ def UniformInitializer(
     diag_val: float = 1.0,
 ) -> Initializer:  # fmt: skip
     """Uniform in [low, high)."""
-    refuse("fluid.initializer.Uniform", seed=(seed, 0), diag_num=(diag_num, 0))
-    return initializer.Uniform(low, high)
+    refuse("fluid.initializer.Uniform", diag_num=(diag_num, 0))
+    return initializer.Uniform(low, high).seeded(seed)
 
 
 def NormalInitializer(loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> Initializer:
     """Normal with the mean `loc` and the deviation `scale`."""
-    refuse("fluid.initializer.Normal", seed=(seed, 0))
-    return initializer.Normal(loc, scale)
+    return initializer.Normal(loc, scale).seeded(seed)
 
 
 def TruncatedNormalInitializer(loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> Initializer:
     """Normal, drawn again beyond two deviations."""
-    refuse("fluid.initializer.TruncatedNormal", seed=(seed, 0))
-    return initializer.TruncatedNormal(loc, scale)
+    return initializer.TruncatedNormal(loc, scale).seeded(seed)
 
 
 def XavierInitializer(
     uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
 ) -> Initializer:
     """XavierUniform, or XavierNormal."""
-    refuse("fluid.initializer.Xavier", seed=(seed, 0))
     kind = initializer.XavierUniform if uniform else initializer.XavierNormal
-    return kind(fan_in, fan_out)
+    return kind(fan_in, fan_out).seeded(seed)
 
 
 def MSRAInitializer(uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> Initializer:
     """KaimingUniform, or KaimingNormal."""
-    refuse("fluid.initializer.MSRA", seed=(seed, 0))
     kind = initializer.KaimingUniform if uniform else initializer.KaimingNormal
-    return kind(fan_in)
+    return kind(fan_in).seeded(seed)
 
 
 def NumpyArrayInitializer(value: ArrayLike) -> Initializer:

@@ -101,9 +101,7 @@ class LayerHelper:
         startup, shape = self.startup_program, [int(size) for size in var.shape]
         if not startup.has_var(var.name):
             startup.native.add_variable(var.name, var.dtype.name, shape, persistable=True)
-        operator, attributes = initializer.operator(shape)
-        told = {"shape": shape, "dtype": var.dtype.name, **attributes}
-        startup.native.append(operator, [], [var.name], told)
+        initializer.append(startup, var.name, shape, var.dtype.name)
         return startup.var(var.name)
 
     def get_parameter(self, name: str) -> Parameter:

@@ -80,7 +80,11 @@ __getattr__, __dir__ = _lazy.attach(
             "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay "
             "noam_decay piecewise_decay polynomial_decay",
         ),
-        "Variable": "framework:Variable",
         "utils": "utils.nest",
+        # What the modules of 1.x import themselves, and scripts from them.
+        **_lazy.names("framework", "default_main_program default_startup_program in_dygraph_mode Variable"),
+        "core": "core",
+        "LayerHelper": "fluid.layer_helper:LayerHelper",
+        "unique_name": "utils.unique_name",
     },
 )

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from fleetrun import _native
+from fleetrun._error import Error
 
-__all__ = ["Clip", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "KINDS"]
+__all__ = ["Clip", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "KINDS", "own_clip"]
 
 
 class _OnGradients:
@@ -83,3 +84,18 @@ class ClipGradByGlobalNorm(_OnGradients):
 
 KINDS = (ClipGradByValue, ClipGradByNorm, ClipGradByGlobalNorm)
 Clip: TypeAlias = ClipGradByValue | ClipGradByNorm | ClipGradByGlobalNorm
+
+
+def own_clip(main: Any) -> tuple[Any, set[str]]:
+    """(the ParamAttr(gradient_clip=…) of parameters, their names); (None, no names) where there is none.
+    Throws: Error(config) where they differ."""
+    found = [each for each in main.all_parameters() if each.gradient_clip_attr is not None]
+    for each in found[1:]:
+        one, other = found[0].gradient_clip_attr, each.gradient_clip_attr
+        if type(one) is not type(other) or vars(one) != vars(other):
+            raise Error(
+                "config",
+                f"the gradient_clip of {found[0].name} is not that of {each.name}",
+                "give all the same, or the optimizer a grad_clip",
+            )
+    return (found[0].gradient_clip_attr if found else None), {each.name for each in found}

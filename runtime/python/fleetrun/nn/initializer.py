@@ -43,10 +43,20 @@ def of_layer(is_bias: bool, own: Initializer | None) -> Initializer:
 class Initializer:
     """Base of all initializers."""
 
+    # Of random numbers; 0: the program's.
+    seed = 0
+
     def append(self, program: Any, name: str, shape: Sequence[int], dtype: str = "float32") -> None:
         """Appends the operator that fills `name` to the start-up program `program`."""
         operator, attributes = self.operator(shape)
+        if self.seed:
+            attributes["seed"] = self.seed
         program.native.append(operator, [], [name], {"shape": list(shape), "dtype": dtype, **attributes})
+
+    def seeded(self, seed: int) -> Initializer:
+        """Itself, its random numbers those of this seed."""
+        self.seed = int(seed)
+        return self
 
     def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         """(operator, attributes) for a parameter of `shape`."""

@@ -45,6 +45,9 @@ class LRScheduler:
     def __call__(self) -> float:
         return self.last_lr
 
+    def use(self, variable: Any) -> None:
+        """Told of the variable that an optimizer keeps the rate in, where by_step."""
+
     def step(self, epoch: int | None = None) -> None:
         """Goes on to the next epoch, or to `epoch`."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)

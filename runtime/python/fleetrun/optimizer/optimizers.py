@@ -50,7 +50,7 @@ class Optimizer:
                 f"{function}(learning_rate={learning_rate!r}) is not supported",
                 "give the learning rate as a number or a paddle.optimizer.lr schedule",
             )
-        if isinstance(learning_rate, framework.Variable):
+        if not isinstance(learning_rate, (int, float, LRScheduler)):
             rates.expect_one(function, learning_rate)
         if isinstance(learning_rate, (int, float)):
             _finite(function, learning_rate=learning_rate)
@@ -71,6 +71,8 @@ class Optimizer:
         self._clipped: set[str] = set()  # by what ParamAttr says; empty: what need_clip says
         l1_decay, l2_decay = regularizer.coefficients(weight_decay, function)
         self._learning_rate = learning_rate
+        # {program: the variable of its rate}, where scripts put one of their own.
+        self._learning_rate_map: dict[Any, Any] = {}
         self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
 
     def __getattr__(self, name: str) -> Any:
@@ -86,11 +88,21 @@ class Optimizer:
         """The learning rate that the next step takes. Throws: Error(config) for one that the program
         computes."""
         schedule = self._learning_rate
+        if isinstance(schedule, LRScheduler):
+            return schedule()
         if isinstance(schedule, framework.Variable):
             raise Error(
                 "config", f"the learning rate is what the program computes: {schedule.name}", "fetch it"
             )
-        return schedule() if isinstance(schedule, LRScheduler) else float(schedule)
+        return float(schedule)
+
+    def _global_learning_rate(self, program: Program | None = None) -> Variable | None:
+        """The variable of the program's learning rate; None before minimize() for a schedule."""
+        main = program or framework.default_main_program()
+        found: Variable | None = self._learning_rate_map.get(main)
+        if found is None and isinstance(self._learning_rate, (int, float)):
+            return rates.constant(main, self._learning_rate)
+        return found
 
     def minimize(
         self,
@@ -171,15 +183,19 @@ class Optimizer:
     def _take_clip(self, main):
         self.grad_clip = self.grad_clip or CLIPS.of(main)
         if self.grad_clip is None:
-            self.grad_clip, self._clipped = own_clip(main)
+            self.grad_clip, self._clipped = clip.own_clip(main)
 
     def _native_rate(self, main, startup):
         """(who says the learning rate, the variable that has it, the engine's config)."""
-        schedule, rate = None, ""
-        if isinstance(self._learning_rate, LRScheduler):
+        schedule, rate, given = None, "", self._learning_rate_map.get(main, self._learning_rate)
+        if isinstance(given, LRScheduler):
             schedule, rate = self, rates.rate_variable(main, startup, self.get_lr())
-        elif isinstance(self._learning_rate, framework.Variable):
-            rate = rates.computed_rate(self._learning_rate)
+            if given.by_step:
+                given.use(main.var(rate))
+        elif isinstance(given, framework.Variable):
+            rate = rates.computed_rate(given)
+        if rate:
+            self._learning_rate_map.setdefault(main, main.var(rate))
         return schedule, rate, self._native_config(main, rate)
 
     def distribute(
@@ -259,21 +275,6 @@ class Optimizer:
                 need_clip,
             )
         return config
-
-
-def own_clip(main):
-    """(the ParamAttr(gradient_clip=…) of parameters, their names); (None, no names) where there is none.
-    Throws: Error(config) where they differ."""
-    found = [each for each in main.all_parameters() if each.gradient_clip_attr is not None]
-    for each in found[1:]:
-        one, other = found[0].gradient_clip_attr, each.gradient_clip_attr
-        if type(one) is not type(other) or vars(one) != vars(other):
-            raise Error(
-                "config",
-                f"the gradient_clip of {found[0].name} is not that of {each.name}",
-                "give all the same, or the optimizer a grad_clip",
-            )
-    return (found[0].gradient_clip_attr if found else None), {each.name for each in found}
 
 
 def _finite(function, **numbers):

@@ -6,7 +6,7 @@ from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._types import Program, Variable
 
-__all__ = ["computed_rate", "expect_one", "rate_variable", "startup_of"]
+__all__ = ["computed_rate", "constant", "expect_one", "rate_variable", "startup_of"]
 
 
 def expect_one(function: str, variable: Variable) -> None:
@@ -22,6 +22,12 @@ def expect_one(function: str, variable: Variable) -> None:
 def computed_rate(variable: Variable) -> str:
     """The name of the variable as float32 [1]."""
     return variable.name if variable.ndim else tensor.reshape(variable, [1]).name
+
+
+def constant(main: Program, rate: float) -> Variable:
+    """A variable of the program with this value. Shape: [1]."""
+    with framework.program_guard(main):
+        return tensor.full([1], rate, "float32")
 
 
 def startup_of(main: Program) -> Program:

@@ -480,6 +480,16 @@ class SingleValue(numpy.ndarray):
         return repr(numpy.asarray(self))
 
 
+def _fetch_var(name: str | framework.Variable, scope: Scope | None = None, return_numpy: bool = True) -> Any:
+    """What the scope (the global one) holds under a name: an array, or with return_numpy=False the tensor,
+    which a script may change. Throws: Error(config) where there is none."""
+    name = name.name if isinstance(name, framework.Variable) else name
+    found = (scope or framework.global_scope()).find_var(name)
+    if found is None:
+        raise Error("config", f"the scope has no {name}", "run the start-up program first")
+    return numpy.array(found.get_tensor()) if return_numpy else found.get_tensor()
+
+
 def _fetched(value):
     array = numpy.asarray(value)
     return array.view(SingleValue) if array.shape in ((), (1,)) else array
@@ -544,7 +554,10 @@ def _asks_for_sequences(program, name):
 
 
 def _with_last_axis(variable, value):
-    """`value` as the variable is declared where only a last axis of one is left out, as Paddle takes it."""
+    """`value` as the variable is declared where only a last axis of one is left out, as Paddle takes it, and
+    where one number is fed as a scalar, which Paddle 1.x gives an axis."""
+    if not value.ndim and variable.ndim and all(size in (-1, 1) for size in variable.shape):
+        return value.reshape([1] * variable.ndim)
     left_out = value.ndim > 0 and value.ndim + 1 == variable.ndim and variable.shape[-1] == 1
     return value[..., numpy.newaxis] if left_out else value
 
@@ -558,8 +571,7 @@ def _array(program, name, value):
             "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value",
         )
     if isinstance(value, numpy.ndarray):
-        value = _with_last_axis(variable, value)
-        return numpy.ascontiguousarray(value) if value.ndim else value
+        return _with_last_axis(variable, numpy.ascontiguousarray(value) if value.ndim else value)
     if isinstance(value, framework.ScopeVariable):
         return numpy.asarray(value)
     if isinstance(value, LoDTensor):
@@ -573,7 +585,7 @@ def _array(program, name, value):
     try:
         if value is None:
             raise TypeError("None")
-        return numpy.asarray(value, dtype=variable.dtype.name)
+        return _with_last_axis(variable, numpy.asarray(value, dtype=variable.dtype.name))
     except (TypeError, ValueError, OverflowError) as error:
         raise Error(
             "config",

@@ -36,13 +36,8 @@ def _sizes(shape):
         raise Error(
             "config", f"paddle.static.data(shape={shape!r}): {error}", "give a list of integers and None"
         ) from error
-    if min(sizes, default=0) < -1:
-        raise Error(
-            "config",
-            f"paddle.static.data(shape={shape!r}) has a size below -1",
-            "give None or -1 for one that is not known",
-        )
-    return sizes
+    # Any size below zero is one that is not known: scripts of 1.x multiply -1 by other sizes.
+    return [max(size, -1) for size in sizes]
 
 
 def create_global_var(
