@@ -34,13 +34,19 @@ def _has_torch(python, environment):
         return False
 
 
+def package_links(folder, *more):
+    """The environment in which another interpreter finds the package under test, and more of this one's,
+    through links in the folder."""
+    for name in ("fleetrun", *more):
+        found = importlib.util.find_spec(name)
+        if found is not None:
+            (folder / name).symlink_to(pathlib.Path(found.origin).parent)
+    return {"PYTHONPATH": str(folder)}
+
+
 def find_torch_python(folder):
     """(interpreter, environment); None where there is no torch. `folder`: an empty one, for links."""
     if _has_torch(sys.executable, {}):
         return sys.executable, {}
-    for name in ("fleetrun", "sklearn"):  # of scikit-learn only its digits are used
-        found = importlib.util.find_spec(name)
-        if found is not None:
-            (folder / name).symlink_to(pathlib.Path(found.origin).parent)
-    environment = {"PYTHONPATH": str(folder)}
+    environment = package_links(folder, "sklearn")  # of scikit-learn only its digits are used
     return (DEBIAN, environment) if _has_torch(DEBIAN, environment) else None
