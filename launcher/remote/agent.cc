@@ -25,6 +25,7 @@
 #include "launcher/remote/fan_out.h"
 #include "launcher/remote/launcher_lines.h"
 #include "launcher/remote/log_collection.h"
+#include "launcher/remote/tunnel.h"
 #include "launcher/ship/store.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
@@ -142,7 +143,7 @@ class Agent final : private FanOutListener {
 
   /// There is room again for what the launcher and its logs have.
   void drained() {
-    if (waiting() < kMaxWaiting && std::exchange(held_, false)) read_shown();
+    if (waiting() < kMaxWaiting && !output_held_ && std::exchange(held_, false)) read_shown();
     if (waiting() < kMaxWaiting && std::exchange(others_held_, false)) others_->set_reading(true);
     if (sender_) send_files();
     end_if_possible();
@@ -153,6 +154,8 @@ class Agent final : private FanOutListener {
     if (std::exchange(channel_gone_, true)) return;
     outgoing_.clear();
     if (others_) others_->close();
+    output_held_ = false;
+    tunnel_.reset();
     stop(SIGTERM);
     if (std::exchange(held_, false)) read_shown();
   }
@@ -283,6 +286,18 @@ class Agent final : private FanOutListener {
     if (launcher_) ::kill(launcher_->pid, signal.number);
   }
 
+  void on(const Hold& hold) {
+    output_held_ = hold.held;
+    drained();
+  }
+
+  void on(const Bytes& bytes) {
+    if (tunnel_) tunnel_->on(bytes);
+  }
+  void on(const Hangup& hangup) {
+    if (tunnel_) tunnel_->on(hangup);
+  }
+
   void on(const Collect& collect) {
     sender_.emplace(logs_, collect.marker, since_);
     send_files();
@@ -322,7 +337,11 @@ class Agent final : private FanOutListener {
     Environ environment = environment_;
     environment.set("PWD", order.cwd);
     for (const auto& [name, value] : order.environment) environment.set(name, value);
-    const UniqueFd file = memory_file(store_ ? encode(order) : bytes);
+    if (order.coordinator.port == 0) {
+      tunnel_.emplace(loop_, [this](Message message) { send(std::move(message)); });
+      order.coordinator = tunnel_->open_entrance();
+    }
+    const UniqueFd file = memory_file(encode(order));
     CommandLine line;
     line.argv = {"fleetrun", "agent", "--node"};
     line.program = "/proc/self/exe";
@@ -349,7 +368,7 @@ class Agent final : private FanOutListener {
 
   void read_shown() {
     if (!shown_.is_open()) return;
-    if (waiting() >= kMaxWaiting) {
+    if (waiting() >= kMaxWaiting || output_held_) {
       held_ = true;
       return;
     }
@@ -435,6 +454,7 @@ class Agent final : private FanOutListener {
   std::uint32_t number_ = 0;
   std::optional<Command> launcher_;
   std::unique_ptr<FanOut> others_;
+  std::optional<Tunnel> tunnel_;        // to the coordinator
   std::unique_ptr<ship::Store> store_;  // of files that travelled here
   LauncherLines lines_;
   std::string logs_;
@@ -442,7 +462,8 @@ class Agent final : private FanOutListener {
   std::optional<LogSender> sender_;
   int status_ = kStopped;
   bool numbered_ = false, ordered_ = false, held_ = false, others_held_ = false, heard_ = false;
-  bool channel_gone_ = false, leaving_ = false, stopped_ = false, shipped_ = false, brought_ = false;
+  bool channel_gone_ = false, leaving_ = false, stopped_ = false, shipped_ = false, brought_ = false,
+       output_held_ = false;
 };
 
 }  // namespace

@@ -83,6 +83,22 @@ template <class A, class M>
 void fields(A& a, M& m, const Progress*) {
   a(m.sent, m.total);
 }
+template <class A, class M>
+void fields(A& a, M& m, const Hold*) {
+  a(m.held);
+}
+template <class A, class M>
+void fields(A& a, M& m, const Dial*) {
+  a(m.stream);
+}
+template <class A, class M>
+void fields(A& a, M& m, const Bytes*) {
+  a(m.stream, m.bytes);
+}
+template <class A, class M>
+void fields(A& a, M& m, const Hangup*) {
+  a(m.stream);
+}
 
 std::string encode(const Addressed& frame) {
   codec::Writer body;

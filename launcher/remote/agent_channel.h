@@ -3,6 +3,7 @@
 //
 //   agent → controller:  marker, then hello, and after its order: output | log | ended, then file … files_end
 //   controller → agent:  order | start, then signal, collect, bye
+//   meanwhile, for the launcher there and the coordinator here (launcher/remote/tunnel):  dial, bytes, hangup
 //   before an order, where files travel (launcher/ship):  offer → , ← wanted, piece … → , ← shipped
 //   frame := u32 length of what follows | u32 host | u8 type | fields            (runtime/base/codec)
 //
@@ -128,8 +129,30 @@ struct Progress {
   bool operator==(const Progress&) const = default;
 };
 
-using Message = std::variant<Hello, Order, Start, Verdict, Gone, Signal, Output, Log, Ended, Collect, File,
-                             FilesEnd, Bye, Offer, Wanted, ship::Piece, Shipped, Progress>;
+/// Output is to stay where it is for now, or to come again; everything else goes on.
+struct Hold {
+  bool held = false;
+  bool operator==(const Hold&) const = default;
+};
+/// Somebody connected to the entrance there, and is to come out here.
+struct Dial {
+  std::uint32_t stream = 0;
+  bool operator==(const Dial&) const = default;
+};
+struct Bytes {
+  std::uint32_t stream = 0;
+  std::string bytes;
+  bool operator==(const Bytes&) const = default;
+};
+/// That connection has ended on the side that says it.
+struct Hangup {
+  std::uint32_t stream = 0;
+  bool operator==(const Hangup&) const = default;
+};
+
+using Message =
+    std::variant<Hello, Order, Start, Verdict, Gone, Signal, Output, Log, Ended, Collect, File, FilesEnd, Bye,
+                 Offer, Wanted, ship::Piece, Shipped, Progress, Hold, Dial, Bytes, Hangup>;
 
 struct Addressed {
   std::uint32_t host = 0;

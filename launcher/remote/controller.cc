@@ -15,6 +15,7 @@
 
 #include "launcher/remote/host_output.h"
 #include "launcher/remote/log_collection.h"
+#include "launcher/remote/tunnel.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -47,6 +48,7 @@ struct State {
   bool lost = false;           // and there is no word from it: nobody waits for it at the end
   std::optional<Ended> ended;  // its launcher
   bool collected = false;
+  std::unique_ptr<Tunnel> tunnel;
   std::unique_ptr<LogReceiver> logs;
   std::string marker;
 };
@@ -69,7 +71,7 @@ class Controller final : public FanOutListener, public ControllerListener {
     shown.output = settings_.output;
     shown.raw = plan_.raw;
     for (const HostPart& part : plan_.hosts) shown.names.push_back(written(part.host));
-    shown.hold = [this](bool hold) { fan_out_->set_reading(!hold); };
+    shown.hold = [this](bool hold) { hold_output(hold); };
     output_ = show_hosts(loop_, std::move(shown));
     fan_out_ = make_fan_out(loop_, settings_.fan_out, *this);
     std::vector<Destination> destinations;
@@ -81,6 +83,15 @@ class Controller final : public FanOutListener, public ControllerListener {
     loop_.run();
     if (refusal_) throw Error(*refusal_);
     return std::move(result_);
+  }
+
+  /// Output that nobody takes stays on the hosts; what their launchers say to the coordinator comes all the
+  /// same.
+  void hold_output(bool hold) {
+    if (!settings_.fan_out.srun.empty()) return fan_out_->set_reading(!hold);
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      if (hosts_[i].hello && !hosts_[i].gone) fan_out_->send(i, Hold{hold});
+    }
   }
 
   // Logging in.
@@ -102,6 +113,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   void on_gone(std::uint32_t host, const std::string& why) override {
     State& state = hosts_[host];
     state.gone = true;
+    state.tunnel.reset();
     if (stage_ == Stage::logging_in && state.hello) {
       state.refused = LoginFailure{why.empty() ? "its agent ended" : why, "", false};
       state.hello.reset();
@@ -247,28 +259,57 @@ class Controller final : public FanOutListener, public ControllerListener {
     std::vector<std::string> addresses;  // to listen on
     std::vector<std::string> told(hosts_.size());
     std::vector<std::size_t> listens(hosts_.size());
+    std::string own_part;  // address of the trainers here, where there are some beside those of others
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       if (!hosts_[i].hello || plan_.hosts[i].here) continue;
+      if (!address_of(i).empty()) {
+        if (own_part.empty() && has_own_part()) own_part = address_for(i).first;
+        continue;
+      }
       const auto [own, as_seen] = address_for(i);
+      if (own_part.empty()) own_part = own;
       listens[i] = index_of(addresses, own);
       told[i] = as_seen;
     }
-    const bool alone = addresses.empty();
-    if (alone) addresses.push_back("127.0.0.1");
+    const std::size_t inside = index_of(addresses, "127.0.0.1");  // where tunnels come out
     coordinator_ = settings_.start_coordinator(loop_, addresses, *this);
     const std::vector<Endpoint> endpoints = coordinator_->endpoints();
+    inside_ = endpoints.at(inside);
     stage_ = Stage::running;
     timer_.cancel();
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       if (!hosts_[i].hello) continue;
       LaunchOrder order = plan_.hosts[i].order;
       order.secret = settings_.secret;
-      order.coordinator = endpoints.at(listens[i]);
-      if (!told[i].empty()) order.coordinator.host = told[i];
-      if (plan_.hosts[i].here && !alone) order.address = endpoints.front().host;
+      if (plan_.hosts[i].here) {
+        order.coordinator = inside_;
+        order.address = own_part;
+      } else if (told[i].empty()) {
+        order.address = address_of(i);
+        open_tunnel(i);
+      } else {
+        order.coordinator = endpoints.at(listens[i]);
+        order.coordinator.host = told[i];
+      }
       fan_out_->send(i, Order{encode(order)});
     }
     observer_.say(LogLevel::debug, "agents on all hosts have their orders");
+  }
+
+  bool has_own_part() const {
+    return std::any_of(plan_.hosts.begin(), plan_.hosts.end(),
+                       [](const HostPart& part) { return part.here; });
+  }
+
+  /// The address at which ssh reached the host, as it is known there. Empty: it did not come by ssh.
+  std::string address_of(std::uint32_t host) const {
+    const std::vector<std::string> words = split(hosts_[host].hello->connection, ' ');
+    return words.size() == 4 ? words[2] : "";
+  }
+
+  void open_tunnel(std::uint32_t host) {
+    hosts_[host].tunnel = std::make_unique<Tunnel>(
+        loop_, [this, host](Message message) { fan_out_->send(host, std::move(message)); });
   }
 
   static std::size_t index_of(std::vector<std::string>& addresses, const std::string& address) {
@@ -336,6 +377,16 @@ class Controller final : public FanOutListener, public ControllerListener {
 
   template <class Other>
   void on(std::uint32_t, const Other&) {}
+
+  void on(std::uint32_t host, const Dial& dial) {
+    if (hosts_[host].tunnel) hosts_[host].tunnel->on(dial, inside_);
+  }
+  void on(std::uint32_t host, const Bytes& bytes) {
+    if (hosts_[host].tunnel) hosts_[host].tunnel->on(bytes);
+  }
+  void on(std::uint32_t host, const Hangup& hangup) {
+    if (hosts_[host].tunnel) hosts_[host].tunnel->on(hangup);
+  }
 
   void on(std::uint32_t host, const Output& output) { output_->take(host, output.bytes); }
   void on(std::uint32_t host, const Log& record) { observer_.say(name(host), record); }
@@ -534,6 +585,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   std::unique_ptr<HostOutput> output_;
   std::unique_ptr<FanOut> fan_out_;
   std::unique_ptr<ControllerCoordinator> coordinator_;
+  Endpoint inside_;  // where it listens for tunnels
   asio::signal_set signals_;
   asio::steady_timer timer_, forced_;
   Stage stage_ = Stage::logging_in;

@@ -30,7 +30,7 @@ struct LaunchOrder {
   std::string cwd;
 
   std::string secret;    // 32 bytes
-  Endpoint coordinator;  // whom to join
+  Endpoint coordinator;  // whom to join; port 0: through the channel (launcher/remote/tunnel)
   std::string address;   // of the host itself; empty: the one that faces the coordinator
   int node_rank = -1;
   std::string node_name;

@@ -1,9 +1,14 @@
 """Jobs over a list of hosts with a real sshd on each, on hosts made of namespaces
 (tests/support/hosts_rig.py)."""
 
+import contextlib
+import os
+import pathlib
 import signal
+import subprocess
+import sys
 
-from fleetrun_job import wait_until
+from fleetrun_job import find_fleetrun, wait_until
 
 
 def test_a_job_over_ssh_with_the_head_among_its_hosts(team):
@@ -25,10 +30,72 @@ def test_the_head_is_none_of_the_hosts(team):
     team.from_here(h1, [h2, h3], "--show=all")
     team.wait_for_world(2)
     assert h1.listeners(), "the coordinator listens on the head"
-    assert all(h1.address in str(listener) for listener in h1.listeners()), h1.listeners()
+    assert {address for address, _ in h1.listeners()} == {"127.0.0.1"}, "nothing of it is open to others"
     for rank in ("rank-0", "rank-1"):
         team.order(rank, "exit 0")
     assert team.finish() == {"h1": 0}
+
+
+def shut(host):
+    """Lets in nothing but answers, as a laptop or a login node behind a firewall or NAT."""
+    host.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; policy drop; }\n"
+             "add rule inet cut in iif lo accept\nadd rule inet cut in ct state established,related accept\n")
+
+
+def test_a_head_that_lets_nobody_in_starts_a_job_and_restarts_it(team):
+    h1, h2, h3, *_ = team.rig.hosts
+    shut(h1)
+    job = team.from_here(h1, [h2, h3], "--show=all", "--max_restart=1")
+    first = team.wait_for_world(2)
+    assert {record["host"] for record in first.values()} == {"h2", "h3"}
+    endpoints = first["rank-0"]["environment"]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    assert [endpoint.split(":")[0] for endpoint in endpoints] == [h2.address, h3.address]
+    for pid in team.workers_on(h3):
+        os.kill(pid, signal.SIGKILL)
+    second = team.wait_for_world(2, after=int(first["rank-0"]["epoch"]))
+    assert set(second) == {"rank-0", "rank-1"}
+    team.order("all", "exit 0")
+    assert team.finish() == {"h1": 0}, job.err
+
+
+def test_a_head_that_lets_nobody_in_loses_a_host_and_goes_on(team):
+    h1, h2, h3, h4, *_ = team.rig.hosts
+    shut(h1)
+    team.from_here(h1, [h2, h3, h4], "--nnodes=2:3")
+    first = team.wait_for_world(3)
+    h4.link(up=False)
+    world = team.wait_for_world(2, after=int(first["rank-0"]["epoch"]))
+    assert {record["host"] for record in world.values()} == {"h2", "h3"}
+    for rank in ("rank-0", "rank-1"):
+        team.order(rank, "exit 0")
+    assert team.finish(seconds=30, hosts=[h1, h2, h3]) == {"h1": 0}
+
+
+def test_a_terminal_that_takes_nothing_holds_the_output_and_loses_no_host(team):
+    h1, h2, h3, *_ = team.rig.hosts
+    beats = team.folder / "beats"
+    script = team.folder / "talk.py"
+    script.write_text(
+        "import os, pathlib, time\n"
+        "for line in range(40000):\n"
+        "    print(line, 'x' * 1000, flush=True)\n"
+        "for beat in range(60):\n"
+        "    time.sleep(0.1)\n"
+        f"    pathlib.Path({str(beats)!r} + os.environ['PADDLE_TRAINER_ID']).write_text(str(beat))\n")
+    job = h1.popen([find_fleetrun(), "--hosts=h2,h3", "--show=all", "--lost_after=3",
+                    "--python=" + sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def beaten(rank):
+        with contextlib.suppress(OSError, ValueError):
+            return int(pathlib.Path(f"{beats}{rank}").read_text()) > 50
+        return False
+
+    wait_until(lambda: beaten(0) and beaten(1), "five seconds of a terminal that takes nothing")
+    assert job.poll() is None
+    said = job.stdout.read().decode()
+    assert job.wait(30) == 0, said[-2000:]
+    assert said.count(" 39999 xxx") == 2 and "no word" not in said and "lost" not in said
+    team.check_nothing_left(team.rig.hosts)
 
 
 def test_ctrl_c_at_the_head_reaches_every_host(team):

@@ -29,11 +29,18 @@ std::vector<Addressed> samples() {
           {9, File{"a/b", "bytes", true}},
           {10, FilesEnd{""}},
           {0xffffffff, Bye{}},
-          {11, Offer{{"from/me@h1", {"from/me@h1/job"}, {{ship::Kind::link, "a", 1, 2, 3, 4, "b"}}, true}}},
+          {11, Offer{{"from/me@h1",
+                      {"from/me@h1/job"},
+                      {{ship::Kind::link, "a", 1, 2, 3, 4, "b"}},
+                      true}}},
           {12, Wanted{{{0, 3}, {7, 1}}}},
           {13, ship::Piece{7, std::string("\0\n", 2)}},
           {14, Shipped{"no room", "make some"}},
-          {15, Progress{1, 2}}};
+          {15, Progress{1, 2}},
+          {16, Hold{true}},
+          {17, Dial{9}},
+          {18, Bytes{9, "x"}},
+          {19, Hangup{9}}};
 }
 
 LaunchOrder order_of(std::vector<std::string> arguments) {
