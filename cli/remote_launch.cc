@@ -138,7 +138,7 @@ int launch_on_hosts(const launcher::Options& options, const launcher::JobConfig&
   place.directory.pop_back();
   place.program = launcher::own_program();
   place.own = remote::own_host();
-  const remote::ControllerPlan plan = remote::make_controller_plan(options, config, environment, place);
+  remote::ControllerPlan plan = remote::make_controller_plan(options, config, environment, place);
   if (config.dry_run != launcher::DryRun::no) return print(remote::to_text(plan));
   launcher::raise_open_files();
   remote::ControllerSettings settings = settings_of(config, plan, place, environment);

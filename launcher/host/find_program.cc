@@ -106,7 +106,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// Runs `argv` and returns its standard output. Its errors are not shown.
+}  // namespace
+
+std::string find_python(const JobConfig& config, const Environ& environ,
+                        const std::string& fleetrun_directory) {
+  auto found = find_interpreter(config, environ, fleetrun_directory);
+  if (auto* refusal = std::get_if<ProgramRefusal>(&found)) throw Error(refusal->error);
+  return std::get<std::string>(found);
+}
+
 std::string output_of(std::vector<std::string> argv, const Environ& environment) {
   int ends[2];
   check_errno(::pipe2(ends, O_CLOEXEC), "pipe2", "asking " + argv[0], ErrorKind::spawn);
@@ -142,8 +150,6 @@ std::string output_of(std::vector<std::string> argv, const Environ& environment)
   ::waitpid(pid, nullptr, 0);
   return output;
 }
-
-}  // namespace
 
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');

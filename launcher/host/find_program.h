@@ -34,6 +34,14 @@ std::string find_compat_directory(const std::string& interpreter, const std::str
 /// The absolute path of `name` as execvp() would find it; nullopt when there is no executable file.
 std::optional<std::string> find_on_path(const std::string& name, const std::string& path);
 
+/// The interpreter of the job, by the rules above. Throws: Error(spawn) where there is none.
+std::string find_python(const JobConfig& config, const Environ& environ,
+                        const std::string& fleetrun_directory);
+
+/// Runs `argv` and returns its standard output, as far as it comes within half a minute. Its errors are not
+/// shown. Throws: Error(spawn).
+std::string output_of(std::vector<std::string> argv, const Environ& environment);
+
 std::string directory_of(const std::string& path);
 std::string absolute_path(const std::string& path);
 

@@ -81,10 +81,10 @@ constexpr Setting kSettings[] = {
    "working directory on the hosts; default: the same as here"},
   {"path", "", "", "None", "FILE", Group::hosts, kOurs, Kind::value,
    "path of fleetrun on the hosts; default: the same as here"},
-  {"ship", "", "", "None", "script|PATH,…", Group::hosts, kOurs, Kind::optional_value,
+  {"ship", "", "", "None", "script|venv|PATH,…", Group::hosts, kOurs, Kind::optional_value,
    "send fleetrun and the script's folder to the hosts, which need only sshd; PATH: files or folders more",
-   "Only what a host lacks is sent, and stays there for the next time. "
-   "Logs are brought back unless --collect_logs=False is given.",
+   "Only what a host lacks is sent, and stays there for the next time. With `venv` the virtual environment "
+   "travels too, with its interpreter. Logs are brought back unless --collect_logs=False is given.",
    "script"},
   {"ship_to", "", "", "None", "DIR", Group::hosts, kOurs, Kind::value,
    "where it lies on the hosts; default: $XDG_CACHE_HOME/fleetrun/ship or ~/.cache/fleetrun/ship"},

@@ -25,6 +25,7 @@
 #include "launcher/remote/fan_out.h"
 #include "launcher/remote/launcher_lines.h"
 #include "launcher/remote/log_collection.h"
+#include "launcher/remote/ship_environment.h"
 #include "launcher/remote/tunnel.h"
 #include "launcher/ship/store.h"
 #include "runtime/base/error.h"
@@ -233,6 +234,9 @@ class Agent final : private FanOutListener {
       std::filesystem::remove_all(logs_, ignored);
       std::filesystem::remove(std::filesystem::path(logs_).parent_path(), ignored);  // where it is empty
     }
+    std::error_code ignored;
+    const std::string top = store_->root() + "/" + store_->list().prefix;
+    std::filesystem::remove_all(top + std::string(kMissingFolder) + "-" + host_name(), ignored);
     store_->remove();
   }
 
@@ -335,6 +339,7 @@ class Agent final : private FanOutListener {
     const auto logs = order.values.find("log_dir");
     logs_ = logs == order.values.end() ? "log" : logs->second;
     Environ environment = environment_;
+    if (store_) set_environment(environment);
     environment.set("PWD", order.cwd);
     for (const auto& [name, value] : order.environment) environment.set(name, value);
     if (order.coordinator.port == 0) {
@@ -364,6 +369,26 @@ class Agent final : private FanOutListener {
     if (order.script) order.script = store_->place_of(*order.script);
     if (const auto python = order.values.find("python"); python != order.values.end())
       python->second = store_->place_of(python->second);
+  }
+
+  /// What came with a Python environment, for who looks for it.
+  void set_environment(Environ& environment) const {
+    const std::string top = store_->root() + "/" + store_->list().prefix;
+    const std::string folder = top + std::string(kMissingFolder) + "-" + host_name();
+    std::error_code ignored;
+    for (const std::string& name : missing_libraries(store_->list())) {
+      std::filesystem::create_directory(folder, ignored);
+      std::filesystem::create_symlink(top + std::string(kLibraryFolder) + "/" + name, folder + "/" + name,
+                                      ignored);
+    }
+    const auto add = [&](const char* variable, const std::string& path) {
+      const std::string before = environment.value_or(variable, "");
+      environment.set(variable, path + (before.empty() ? "" : ":" + before));
+    };
+    if (std::filesystem::exists(folder, ignored)) add("LD_LIBRARY_PATH", folder);
+    const auto& modules = store_->list().module_paths;
+    for (auto path = modules.rbegin(); path != modules.rend(); ++path)
+      add("PYTHONPATH", store_->place_of(*path));
   }
 
   void read_shown() {

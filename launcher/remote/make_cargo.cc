@@ -10,6 +10,7 @@
 #include <map>
 
 #include "launcher/host/find_program.h"
+#include "launcher/remote/ship_environment.h"
 #include "launcher/remote/shipment.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
@@ -89,11 +90,11 @@ std::vector<std::string> paths_to_ship(const JobConfig& config, const std::optio
                                        const std::string& directory, const std::string& home) {
   std::vector<std::string> paths;
   for (const std::string& word : split(config.host_list.ship.value_or(""), ',')) {
-    if (word.empty() || word == "script") continue;
+    if (word.empty() || word == "script" || word == "venv") continue;
     paths.push_back(normal(word));
     if (::access(paths.back().c_str(), F_OK) != 0)
       throw Error(ErrorKind::config, "--ship names " + printable(paths.back()) + ", which is not there",
-                  "name files and folders of this machine");
+                  "name files and folders of this machine; venv is the virtual environment");
   }
   const bool is_module = config.script_kind == ScriptKind::module && !config.file;
   const std::string own = script.value_or("");
@@ -115,7 +116,7 @@ std::vector<std::string> paths_to_ship(const JobConfig& config, const std::optio
   return paths;
 }
 
-std::shared_ptr<const ship::Cargo> make_cargo(const JobConfig& config, const ControllerPlan& plan,
+std::shared_ptr<const ship::Cargo> make_cargo(const JobConfig& config, ControllerPlan& plan,
                                               const ControllerPlace& place, const Environ& environ,
                                               std::vector<std::string>& notes) {
   if (!config.host_list.ship) return nullptr;
@@ -143,6 +144,11 @@ std::shared_ptr<const ship::Cargo> make_cargo(const JobConfig& config, const Con
   for (const std::string& path :
        paths_to_ship(config, script, place.directory, environ.value_or("HOME", "/root")))
     add_tree(*cargo, path, choice);
+  const std::vector<std::string> words = split(*config.host_list.ship, ',');
+  if (std::find(words.begin(), words.end(), "venv") != words.end()) {
+    const std::string python = add_environment(*cargo, config, environ, directory_of(place.program));
+    for (HostPart& part : plan.hosts) part.order.values["python"] = python;
+  }
   if (const std::uint64_t bytes = bytes_of(cargo->list); bytes > kMuch)
     notes.push_back("--ship sends up to " + mebibytes(bytes) + " to each host; " + largest_part(cargo->list) +
                     ", which --ship_exclude leaves out");

@@ -10,9 +10,10 @@
 
 namespace fleetrun::launcher::remote {
 
-/// nullptr where nothing travels. Reads the files. `notes`: what the user should know of it.
+/// nullptr where nothing travels. Reads the files. `notes`: what the user should know of it. With a virtual
+/// environment its interpreter becomes that of the orders.
 /// Throws: Error(usage|config) where it is not clear what is to travel, Error(host) for what cannot be read.
-std::shared_ptr<const ship::Cargo> make_cargo(const JobConfig& config, const ControllerPlan& plan,
+std::shared_ptr<const ship::Cargo> make_cargo(const JobConfig& config, ControllerPlan& plan,
                                               const ControllerPlace& place, const Environ& environ,
                                               std::vector<std::string>& notes);
 

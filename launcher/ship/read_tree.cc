@@ -62,7 +62,9 @@ class Walk {
     check_errno(::lstat(path.c_str(), &facts), "lstat", "reading " + printable(path) + " for --ship");
     if (S_ISDIR(facts.st_mode)) return visit_folder(path, facts.st_mode);
     if (S_ISLNK(facts.st_mode)) return visit_link(path);
-    if (S_ISREG(facts.st_mode)) add_file(cargo_, path, cargo_.list.prefix + path);
+    const bool adapted = choice_.environment && path == top_ + std::string(kEnvironmentFile);
+    if (S_ISREG(facts.st_mode))
+      add_file(cargo_, path, cargo_.list.prefix + path + (adapted ? std::string(kAdapted) : ""));
   }
 
  private:
@@ -95,6 +97,12 @@ class Walk {
     check_errno(size < 0 ? -1 : 0, "readlink", "reading " + printable(path) + " for --ship");
     const std::string leads_to = real_path(path);
     struct stat facts = {};
+    const auto& folders = cargo_.list.folders;
+    if (std::find(folders.begin(), folders.end(), cargo_.list.prefix + leads_to) != folders.end()) {
+      cargo_.list.items.push_back({Kind::link, cargo_.list.prefix + path, 0777, 0, 0, 0, leads_to});
+      cargo_.sources.push_back(path);
+      return;
+    }
     if (!leads_to.empty() && !is_below(leads_to, real_top_) && ::stat(path.c_str(), &facts) == 0 &&
         S_ISREG(facts.st_mode))
       return add_file(cargo_, path, cargo_.list.prefix + path);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/ship/ship_list.h"
@@ -20,6 +21,10 @@ struct Cargo {
 
 /// Adds the regular file `source` as `path`, with its digest. Throws: Error(host) where it cannot be read.
 void add_file(Cargo& cargo, const std::string& source, const std::string& path);
+
+/// Says where the interpreter of a virtual environment lies. It is not the same file on the hosts, where it
+/// is written from the head's, which has this name there.
+constexpr std::string_view kEnvironmentFile = "/pyvenv.cfg", kAdapted = ".from";
 
 struct TreeChoice {
   bool environment = false;             // a virtual environment: everything counts

@@ -34,6 +34,8 @@ struct List {
   std::vector<std::string> folders;  // that came as a whole: what is no longer in the list goes there, too
   std::vector<Item> items;           // a directory before what is in it
   bool removed = false;              // at the end of the job
+  std::string python_home;           // where the interpreter of a virtual environment lies on the head
+  std::vector<std::string> module_paths;  // what more is on Python's path there
   bool operator==(const List&) const = default;
 };
 
@@ -57,7 +59,7 @@ void fields(Archive& archive, Value& item, const Item*) {
 
 template <class Archive, class Value>
 void fields(Archive& archive, Value& list, const List*) {
-  archive(list.prefix, list.folders, list.items, list.removed);
+  archive(list.prefix, list.folders, list.items, list.removed, list.python_home, list.module_paths);
 }
 
 template <class Archive, class Value>

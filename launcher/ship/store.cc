@@ -239,7 +239,27 @@ void Store::place() {
   --missing_;
 }
 
+/// pyvenv.cfg with the place of the interpreter here.
+void Store::write_environment() const {
+  const std::string name = std::string(kEnvironmentFile) + std::string(kAdapted);
+  for (const Item& item : list_.items) {
+    if (!item.path.ends_with(name) || list_.python_home.empty()) continue;
+    const std::string path = root_ + "/" + item.path.substr(0, item.path.size() - kAdapted.size());
+    std::string text;
+    for (const std::string& line : split(read_all(root_ + "/" + item.path), '\n')) {
+      const bool is_home = line.starts_with("home ") || line.starts_with("home=");
+      text += is_home ? "home = " + root_ + "/" + list_.prefix + list_.python_home : line;
+      text += "\n";
+    }
+    if (read_all(path) == text) continue;
+    const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
+    check_errno(file.value(), "open", "writing " + path);
+    write_all(file.value(), text, path);
+  }
+}
+
 void Store::finish() {
+  write_environment();
   codec::Writer writer;
   writer(known_);
   const std::string path = index_path(), bytes = writer.take();
@@ -266,6 +286,8 @@ void Store::remove() noexcept {
          slash = item.path.find('/', slash + 1))
       folders.insert(item.path.substr(0, slash));
     if (item.kind == Kind::directory) folders.insert(item.path);
+    if (item.path.ends_with(kAdapted))
+      ::unlink((root_ + "/" + item.path.substr(0, item.path.size() - kAdapted.size())).c_str());
     if (item.path.starts_with("launcher-"))
       ::unlink((root_ + "/" + item.path.substr(0, item.path.find('/')) + "/fleetrun").c_str());
   }

@@ -1,8 +1,10 @@
 """--ship: hosts that have sshd and nothing of the job get fleetrun, the script's folder and the virtual
 environment through ssh (tests/support/hosts_rig.py)."""
 
+import json
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -220,3 +222,47 @@ def test_a_script_that_lies_in_the_home_directory_is_not_the_whole_of_it(rig, pr
         "--hosts=h2", "--ship=train.py", "--python=" + sys.executable, "train.py", directory=rig.home
     )
     assert job.status == 0 and "alone" in job.out, job.err
+
+
+@pytest.fixture
+def environment(rig, project):
+    """A virtual environment on h1 only, with a package of its own and one in a folder elsewhere; h2 has no
+    standard library of Python and no libz."""
+    _, h2, *_ = rig.hosts
+    place = project.files / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True, cwd="/")
+    config = place / "pyvenv.cfg"
+    packages = place / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    (packages / "inside.py").write_text("NAME = 'inside'\n")
+    (project.files / "elsewhere").mkdir()
+    (project.files / "elsewhere" / "outside.py").write_text("NAME = 'outside'\n")
+    (packages / "more.pth").write_text(f"{rig.place}/elsewhere\n")
+    project.write("train.py", "import ctypes, inside, json, outside, sys, zlib\n"
+                              "print(inside.NAME, outside.NAME, sys.prefix, json.__file__, flush=True)\n")
+    library = os.path.dirname(os.path.realpath(json.__file__))
+    library = os.path.dirname(library)
+    h2.run(["mount", "-t", "tmpfs", "none", library], check=True, directory="/")
+    yield config
+    h2.run(["umount", library], check=True, directory="/")
+
+
+def test_an_environment_travels_with_its_interpreter_and_standard_library(rig, project, environment):
+    _, h2, *_ = rig.hosts
+    python = f"--python={rig.place}/env/bin/python"
+    without = project.fleetrun("--hosts=h2", "--ship", python, "train.py")
+    assert without.status != 0
+    for again in (False, True):
+        job = project.fleetrun("--hosts=h2", "--ship=venv", "--show=all", python, "train.py", seconds=60)
+        assert job.status == 0, job.err + job.out
+        top = f"{rig.home}/.cache/fleetrun/ship/from/root@h1"
+        assert f"inside outside {top}{rig.place}/env {top}/usr/lib" in job.out, job.out
+        assert (sent(job)[1] == 0) == again, job.err
+    job = project.fleetrun("--hosts=h2", "--ship=venv", "--ship_remove", python, "train.py", seconds=60)
+    assert job.status == 0, job.err
+    left = [path for path in store(h2).rglob("*") if path.is_file()]
+    assert not left, left
+
+
+def test_the_systems_python_is_not_an_environment(rig, project):
+    job = project.fleetrun("--hosts=h2", "--ship=venv", "--python=/usr/bin/python3", "train.py")
+    assert job.status == 125 and "there is no virtual environment" in job.err, job.err
