@@ -15,6 +15,7 @@
 
 #include "launcher/remote/host_output.h"
 #include "launcher/remote/log_collection.h"
+#include "launcher/remote/travels.h"
 #include "launcher/remote/tunnel.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -28,8 +29,7 @@ using boost::system::error_code;
 constexpr std::chrono::seconds kRollBack{10};          // for agents without an order
 constexpr std::chrono::seconds kLeaving{5}, kLost{1};  // for agents to end; where one cannot be heard, less
 constexpr std::chrono::minutes kCollecting{10};
-constexpr std::chrono::seconds kTold{3};  // how often it is said how far files have travelled
-constexpr std::size_t kMaxTold = 16;      // of more hosts than these, nobody wants to hear that each has come
+constexpr std::size_t kMaxTold = 16;  // of more hosts than these, nobody wants to hear that each has come
 constexpr std::chrono::seconds kForced{5};  // after a second signal
 constexpr int kControllerRefused = 125;     // fleetrun's own exit status
 constexpr std::size_t kMaxNamed = 50;       // refused hosts in one message
@@ -41,7 +41,6 @@ struct State {
   std::optional<Hello> hello;
   std::optional<LoginFailure> refused;
   int tries = 1;
-  Progress travelled;          // of its files
   bool gone = false;           // its agent
   std::string cut_off;         // why, while the job ran
   bool in_job = false;         // it has joined the coordinator
@@ -60,6 +59,7 @@ class Controller final : public FanOutListener, public ControllerListener {
         settings_(std::move(settings)),
         observer_(observer),
         hosts_(plan.hosts.size()),
+        travels_(plan.hosts.size()),
         signals_(loop_),
         timer_(loop_),
         forced_(loop_) {
@@ -125,23 +125,11 @@ class Controller final : public FanOutListener, public ControllerListener {
   }
 
   void on_progress(std::uint32_t host, const Progress& progress) override {
-    if (stage_ != Stage::logging_in || progress.sent == hosts_[host].travelled.sent) return;
-    hosts_[host].travelled = progress;
+    if (stage_ != Stage::logging_in) return;
     arm(settings_.login_patience, [this] { on_late(); });
-    const auto now = std::chrono::steady_clock::now();
-    if (next_told_ == decltype(next_told_)()) next_told_ = now + kTold;
-    if (now < next_told_) return;
-    next_told_ = now + kTold;
-    Progress all;
-    for (const State& state : hosts_) {
-      all.sent += state.travelled.sent;
-      all.total += state.travelled.total;
-    }
-    observer_.say(LogLevel::info,
-                  "Files travel: " + std::to_string(all.sent >> 20) + " of " +
-                      std::to_string(all.total >> 20) + " MiB sent, " +
-                      std::to_string(count([](const State& s) { return s.hello.has_value(); })) + " of " +
-                      std::to_string(hosts_.size()) + " hosts have theirs");
+    const std::string line =
+        travels_.moved(host, progress, count([](const State& state) { return state.hello.has_value(); }));
+    if (!line.empty()) observer_.say(LogLevel::info, line);
   }
 
   void on_message(std::uint32_t host, Message message) override {
@@ -243,19 +231,8 @@ class Controller final : public FanOutListener, public ControllerListener {
 
   // Running.
 
-  void tell_travelled() {
-    std::uint64_t bytes = 0;
-    for (const State& state : hosts_) bytes += state.travelled.sent;
-    const std::size_t hosts = count([](const State& state) { return state.travelled.sent > 0; });
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - began_;
-    char text[64];
-    std::snprintf(text, sizeof text, "%.1f MiB to %zu hosts, after %.1f s",
-                  static_cast<double>(bytes) / (1 << 20), hosts, time.count());
-    observer_.say(LogLevel::info, std::string("Files have travelled: ") + text);
-  }
-
   void begin() {
-    if (settings_.fan_out.cargo) tell_travelled();
+    if (settings_.fan_out.cargo) observer_.say(LogLevel::info, travels_.summary());
     std::vector<std::string> addresses;  // to listen on
     std::vector<std::string> told(hosts_.size());
     std::vector<std::size_t> listens(hosts_.size());
@@ -582,6 +559,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   ControllerObserver& observer_;
   asio::io_context loop_;
   std::vector<State> hosts_;
+  Travels travels_;
   std::unique_ptr<HostOutput> output_;
   std::unique_ptr<FanOut> fan_out_;
   std::unique_ptr<ControllerCoordinator> coordinator_;
@@ -589,7 +567,6 @@ class Controller final : public FanOutListener, public ControllerListener {
   asio::signal_set signals_;
   asio::steady_timer timer_, forced_;
   Stage stage_ = Stage::logging_in;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), next_told_{};
   int signal_ = 0;  // the first one
   bool forcing_ = false;
   std::optional<Error> refusal_;

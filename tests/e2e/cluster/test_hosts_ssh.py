@@ -38,7 +38,8 @@ def test_the_head_is_none_of_the_hosts(team):
 
 def shut(host):
     """Lets in nothing but answers, as a laptop or a login node behind a firewall or NAT."""
-    host.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; policy drop; }\n"
+    host.nft("add table inet cut\n"
+             "add chain inet cut in { type filter hook input priority -300; policy drop; }\n"
              "add rule inet cut in iif lo accept\nadd rule inet cut in ct state established,related accept\n")
 
 
