@@ -9,10 +9,9 @@ from fleetrun.static import io
 from fleetrun.static.io import is_persistable
 from fleetrun.static.lookups import LOOKUPS
 from fleetrun.static.training import training_of
+from fleetrun.static.variable_files import load_vars, save_vars
 
 __all__ = ["is_persistable", "load_inference_model_distributed", "load_persistables", "save_persistables"]
-
-_FILE = "persistables.pdparams"
 
 
 def save_persistables(
@@ -21,14 +20,14 @@ def save_persistables(
     main_program: Program | None = None,
     filename: str | None = None,
 ) -> None:
-    """The program's kept values, but for the rows of sparse tables, to dirname/filename
-    (persistables.pdparams); of a program with tables on servers what fleet.save_persistables writes."""
+    """The program's kept values, but for the rows of sparse tables, to files of their names in dirname, or
+    all to dirname/filename; of a program with tables on servers what fleet.save_persistables writes."""
     program = main_program or framework.default_main_program()
     if _has_servers(program):
         refuse("paddle.distributed.io.save_persistables", filename=(filename, None))
         _fleet().save_persistables(executor, dirname, program)
     else:
-        io.save_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename or _FILE)
+        save_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename)
 
 
 def load_persistables(
@@ -43,7 +42,7 @@ def load_persistables(
         refuse("paddle.distributed.io.load_persistables", filename=(filename, None))
         _fleet().load_model(dirname)
     else:
-        io.load_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename or _FILE)
+        load_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename)
 
 
 def load_inference_model_distributed(

@@ -13,8 +13,9 @@ from fleetrun.distributed.io import (
     save_persistables,
 )
 from fleetrun.static import io
-from fleetrun.static.io import load, load_program_state, load_vars, save, save_vars, set_program_state
+from fleetrun.static.io import load, load_program_state, save, set_program_state
 from fleetrun.static.io_utils import is_belong_to_optimizer, is_parameter
+from fleetrun.static.variable_files import load_vars, save_vars
 
 __all__ = [
     "get_program_parameter", "get_program_persistable_vars", "is_belong_to_optimizer", "is_parameter",
@@ -37,19 +38,15 @@ def get_program_persistable_vars(program: Program) -> list[Variable]:
 def save_params(
     executor: Any, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
-    """The program's parameters, to dirname/filename."""
-    io.save_vars(
-        executor, dirname, main_program, predicate=is_parameter, filename=filename or "params.pdparams"
-    )
+    """The program's parameters, to files of their names in dirname, or all to dirname/filename."""
+    save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
 def load_params(
     executor: Any, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
     """Reads back what save_params wrote."""
-    io.load_vars(
-        executor, dirname, main_program, predicate=is_parameter, filename=filename or "params.pdparams"
-    )
+    load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
 def save_inference_model(

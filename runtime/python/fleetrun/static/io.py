@@ -15,6 +15,7 @@ the scope: fleet.save_persistables and fleet.save_inference_model ask the server
 are the servers' (or this process's tables') to save, with the same two calls.
 """
 
+import importlib
 import io
 import json
 import math
@@ -28,13 +29,12 @@ from fleetrun import _lazy, _tensors, framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._files import replacing
-from fleetrun._types import Any, Callable, Fetches, Iterable, Mapping, Program, Sequence, Variable
+from fleetrun._types import Any, Fetches, Iterable, Mapping, Program, Sequence, Variable
 from fleetrun.static.paddle_state import adopted, with_powers
 
 __all__ = [
-    "is_persistable", "load", "load_inference_model", "load_program_state", "load_vars", "prune",
-    "save", "save_inference_model", "save_vars", "set_program_state", "unpickled_object", "write_inference",
-    "write_pickled",
+    "is_persistable", "load", "load_inference_model", "load_program_state", "prune", "save",
+    "save_inference_model", "set_program_state", "unpickled_object", "write_inference", "write_pickled",
 ]  # fmt: skip
 
 _FORMAT = "fleetrun program 1"
@@ -102,10 +102,18 @@ def _say_missing(program, values, path):
 
 
 def load_program_state(model_path: str, var_list: Iterable[Variable] | None = None) -> dict[str, Any]:
-    """{name: array} of what save() wrote."""
+    """{name: array} of what save() wrote, or of a folder with a file for each variable."""
+    if not os.path.exists(f"{model_path}.pdparams") and os.path.isdir(model_path):
+        # By name: that module lies above this one.
+        values = importlib.import_module("fleetrun.static.variable_files").folder_values(model_path)
+        return _named(values, var_list)
     values = _unpickled(f"{model_path}.pdparams")
     if os.path.exists(f"{model_path}.pdopt"):
         values |= _unpickled(f"{model_path}.pdopt")
+    return _named(values, var_list)
+
+
+def _named(values, var_list):
     names = None if var_list is None else {variable.name for variable in var_list}
     return {name: value for name, value in values.items() if names is None or name in names}
 
@@ -114,55 +122,6 @@ def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
     """Puts {name: array} into the scope; names that the program has not are left out, with a warning that
     lists them. Throws: Error(data)."""
     _set(program, state_dict, "set_program_state")
-
-
-def save_vars(
-    executor: Any,
-    dirname: str,
-    main_program: Program | None = None,
-    vars: Iterable[Variable] | None = None,
-    predicate: Callable[[Variable], bool] | None = None,
-    filename: str | None = None,
-) -> None:
-    """Values of `vars`, or of those of the program for which predicate(variable), to dirname/filename
-    (variables.pdparams)."""
-    program = main_program or framework.default_main_program()
-    chosen = [
-        variable
-        for variable in (program.list_vars() if vars is None else vars)
-        if predicate is None or predicate(variable)
-    ]
-    kept = _kept(program)
-    missing = [variable.name for variable in chosen if variable.name not in kept]
-    if missing:
-        raise Error(
-            "config",
-            f"paddle.static.save_vars: {missing[0]} has no value to save",
-            "save persistable variables, after the start-up program has run",
-        )
-    _write(
-        os.path.join(dirname, filename or "variables.pdparams"),
-        _pickled({v.name: kept[v.name] for v in chosen}, 4),
-    )
-
-
-def load_vars(
-    executor: Any,
-    dirname: str,
-    main_program: Program | None = None,
-    vars: Iterable[Variable] | None = None,
-    predicate: Callable[[Variable], bool] | None = None,
-    filename: str | None = None,
-) -> None:
-    """Reads back what save_vars wrote."""
-    program = main_program or framework.default_main_program()
-    values = _unpickled(os.path.join(dirname, filename or "variables.pdparams"))
-    chosen = {
-        variable.name
-        for variable in (program.list_vars() if vars is None else vars)
-        if predicate is None or predicate(variable)
-    }
-    _set(program, {name: value for name, value in values.items() if name in chosen}, dirname)
 
 
 def is_persistable(variable: Variable) -> bool:
@@ -469,9 +428,12 @@ def _write(path, data):
 
 __getattr__, __dir__ = _lazy.attach(
     __name__,
-    _lazy.names(
-        "static.serial",
-        "deserialize_persistables deserialize_program load_from_file normalize_program save_to_file "
-        "serialize_persistables serialize_program",
-    ),
+    {
+        **_lazy.names(
+            "static.serial",
+            "deserialize_persistables deserialize_program load_from_file normalize_program save_to_file "
+            "serialize_persistables serialize_program",
+        ),
+        **_lazy.names("static.variable_files", "load_vars save_vars"),
+    },
 )

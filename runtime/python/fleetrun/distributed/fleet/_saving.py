@@ -163,13 +163,9 @@ class Saving:
                     "config", f"fleet.save_dense_params: {name} is not a dense parameter of the program"
                 )
         chosen = parameters if var_names is None else var_names
-        io.save_vars(
-            executor,
-            str(dirname),
-            program,
-            vars=[parameters[name] for name in chosen],
-            filename="dense.pdparams",
-        )
+        kept = io._kept(program)
+        path = os.path.join(str(dirname), "dense.pdparams")
+        io.write_pickled(path, {name: kept[name] for name in chosen}, 4)
 
     def shrink(self, threshold: float | None = None) -> int:
         """Once a day: decays shows and clicks of rows that keep statistics, and erases the rows that have
