@@ -12,6 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/executor.h"
+#include "runtime/engine/infer_again.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/program.h"
@@ -85,6 +86,10 @@ void bind_program(py::module_& module) {
           [](Program& self, const std::string& name, bool stop) { self.variable(name).stop_gradient = stop; },
           "name"_a, "stop"_a,
           "Says whether gradients end at a variable. Throws: Error(config) for an unknown one.")
+      .def(
+          "infer_again", engine::infer_again,
+          "Infers types and shapes of all operators once more. Throws: Error(config) of one that cannot take "
+          "its inputs.")
       .def(
           "set_persistable",
           [](Program& self, const std::string& name, bool keep) { self.variable(name).persistable = keep; },

@@ -56,6 +56,8 @@ class Program():
         """Whether there is an operator of this type."""
     def has_variable(self, name: str) -> bool:
         """Whether there is a variable of this name."""
+    def infer_again(self) -> None:
+        """Infers types and shapes of all operators once more. Throws: Error(config) of one that cannot take its inputs."""
     def operator_count(self) -> int:
         """How many operators."""
     def operators(self) -> list[Operator]:
@@ -356,6 +358,8 @@ def ps_pull_many(client: Client, tables: list[tuple[int, numpy.ndarray, int]], c
     """Rows of each of `tables`, in one request. tables: (table, keys, width) each. Shape: keys uint64 [n] -> float32 [n, width]; create=False makes no rows."""
 def ps_push_many(client: Client, tables: list[tuple[int, numpy.ndarray, numpy.ndarray]], thread: int) -> None:
     """ps_push of several tables as one change. tables: (table, keys, gradients) each. Throws: as ps_push."""
+def ps_assign(client: Client, table: int, keys: numpy.ndarray, rows: numpy.ndarray) -> None:
+    """Shape: keys uint64 [n], each once, rows float32 [n * width]. Throws: Error(config) for a key that is there twice, Error(data) for values that are NaN or infinite."""
 def ps_push_dense(client: Client, table: int, gradients: numpy.ndarray, thread: int) -> None:
     """Shape: float32 [width]. Throws: as ps_push."""
 def ps_get(client: Client, table: int, keys: numpy.ndarray) -> tuple:

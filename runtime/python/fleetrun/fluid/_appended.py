@@ -7,6 +7,7 @@ from fleetrun import tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Mapping, Variable
 from fleetrun.fluid import layers
+from fleetrun.nn import functional
 
 __all__ = ["append_op"]
 
@@ -23,6 +24,8 @@ _COMPARE = (
 )  # fmt: skip
 
 Values = Mapping[str, Any]
+# Outputs that nothing but a gradient operator of Paddle reads.
+_LEFT_OUT = ("XShape", "Mask")
 
 
 def _of_reduce(name: str) -> Callable[[Values, Values], Variable]:
@@ -55,6 +58,19 @@ def _filled(of, attrs):
     return tensor.full(attrs.get("shape", [1]), attrs.get("value", 0.0), attrs.get("dtype", "float32"))
 
 
+def _rows(of, attrs, last_is_one):
+    """The rows W of the ids, whose last axis is one in 1.x."""
+    ids = tensor.squeeze(of["Ids"], [-1]) if last_is_one else of["Ids"]
+    place = attrs.get("padding_idx", -1)
+    return functional.embedding(ids, of["W"], None if place == -1 else place, attrs.get("is_sparse", False))
+
+
+def _of_shape(name: str) -> Callable[[Values, Values], Variable]:
+    function = getattr(tensor, name)
+    attribute = {"reshape": "shape", "transpose": "axis"}.get(name, "axes")
+    return lambda of, attrs: function(of["X"], attrs[attribute])
+
+
 def _table() -> dict[str, Callable[[Values, Values], Any]]:
     return {
         **{"elementwise_" + name: _of_binary("elementwise_" + name) for name in _ELEMENTWISE},
@@ -66,6 +82,7 @@ def _table() -> dict[str, Callable[[Values, Values], Any]]:
         "clip": lambda of, attrs: tensor.clip(of["X"], attrs["min"], attrs["max"]),
         "concat": lambda of, attrs: tensor.concat(_listed(of["X"]), attrs.get("axis", 0)),
         "fill_constant": _filled,
+        "gather": lambda of, attrs: tensor.gather(of["X"], of["Index"]),
         "increment": lambda of, attrs: of["X"] + attrs.get("step", 1.0),
         "matmul": lambda of, attrs: layers.matmul(
             of["X"],
@@ -80,6 +97,10 @@ def _table() -> dict[str, Callable[[Values, Values], Any]]:
         "mul": lambda of, attrs: layers.mul(
             of["X"], of["Y"], attrs.get("x_num_col_dims", 1), attrs.get("y_num_col_dims", 1)
         ),
+        "lookup_table": lambda of, attrs: _rows(of, attrs, of["Ids"].shape[-1:] == (1,)),
+        "lookup_table_v2": lambda of, attrs: _rows(of, attrs, False),
+        **{name: _of_shape(name) for name in ("reshape", "squeeze", "transpose", "unsqueeze")},
+        **{name + "2": _of_shape(name) for name in ("reshape", "squeeze", "transpose", "unsqueeze")},
         "scale": lambda of, attrs: tensor.scale(
             of["X"],
             attrs.get("scale", 1.0),
@@ -107,7 +128,8 @@ def append_op(
     for slot, value in (inputs or {}).items():
         single = isinstance(value, (list, tuple)) and len(value) == 1
         given[slot] = value[0] if single else value
-    targets = [one for value in (outputs or {}).values() for one in _listed(value)]
+    wanted = {slot: value for slot, value in (outputs or {}).items() if slot not in _LEFT_OUT}
+    targets = [one for value in wanted.values() for one in _listed(value)]
     if len(targets) != 1:
         raise Error(
             "config",

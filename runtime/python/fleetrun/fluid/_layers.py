@@ -8,7 +8,7 @@ from fleetrun._error import Error
 from fleetrun._types import Any, Callable, DTypeLike, Initializer, ParamLike, Sequence, Variable
 from fleetrun.io.generator_loader import GeneratorLoader
 from fleetrun.nn import functional
-from fleetrun.static import inputs, nn
+from fleetrun.static import inputs, loose_shapes, nn
 from fleetrun.static.printing import Print as _print
 
 __all__ = [
@@ -27,12 +27,12 @@ def data(
     stop_gradient: bool = True,
 ) -> Variable:
     """An input that is fed by name. append_batch_size: shape is that of one example, unless it names the
-    batch with -1."""
+    batch with -1. Other sizes may be fed: the program computes with these then."""
     refuse("fluid.layers.data", type=(type, None))
     sizes = [-1 if size is None else int(size) for size in shape]
     if append_batch_size and not any(size < 0 for size in sizes):
         sizes = [-1, *sizes]
-    variable = inputs.data(name, sizes, dtype, lod_level)
+    variable = loose_shapes.declare(inputs.data(name, sizes, dtype, lod_level))
     variable.stop_gradient = stop_gradient
     return variable
 
@@ -160,7 +160,7 @@ def py_reader(
 ) -> Reader:
     """A Reader of new variables of these shapes and types; read_file() gives them."""
     made = [
-        inputs.data(framework.unique_name("_generated_var"), shape, dtype, level)
+        loose_shapes.declare(inputs.data(framework.unique_name("_generated_var"), shape, dtype, level))
         for shape, dtype, level in zip(shapes, dtypes, lod_levels or [0] * len(shapes))
     ]
     return Reader(made, capacity, use_double_buffer)

@@ -48,6 +48,7 @@ __getattr__, __dir__ = _lazy.attach(
         "pad": "fluid._padding:pad",
         "pad2d": "fluid._padding:pad2d",
         "pad_constant_like": "fluid._padding:pad_constant_like",
+        "pool3d": "fluid._pool3d:pool3d",
         **_lazy.names(
             "static.nn",
             "batch_norm continuous_value_model conv2d layer_norm prelu",

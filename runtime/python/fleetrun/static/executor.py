@@ -16,9 +16,11 @@ from fleetrun._places import CPUPlace
 from fleetrun._types import Any, Fetches, Mapping, Program, Scope, Sequence
 from fleetrun.distributed.dataset._base import DatasetBase
 from fleetrun.lod_tensor import LoDTensor
+from fleetrun.static import loose_shapes
 from fleetrun.static._runs import LOADERS, RUNS
 from fleetrun.static.compiler import CompiledProgram
 from fleetrun.static.fetch_handler import FetchHandler, Listener
+from fleetrun.static.single_value import SingleValue
 from fleetrun.static.training import is_trained, tables_of
 
 __all__ = ["Executor", "FetchHandler", "SingleValue"]
@@ -74,6 +76,14 @@ class Executor:
             )
 
     def _run(self, compiled, program, feed, names, scope, return_numpy, return_merged):
+        each = [feed]
+        if _is_data_parallel(compiled) and isinstance(feed, (list, tuple)) and len(feed) > 1:
+            each = list(feed)
+        parts = [_arrays(program, _complete(program, part), scope) for part in each]
+        if any([loose_shapes.fit(program, part) for part in parts]):
+            RUNS.of(program).runner = None
+            if _is_data_parallel(compiled):
+                compiled.replica_runner = None
         runner = _replica_runner(compiled, program, scope)
         parallel = runner is not None
         if not parallel:
@@ -83,10 +93,10 @@ class Executor:
             training.set_rate(scope.native)
             training.step_with(runner)
         fed: dict[str, Any] = {}
-        if parallel and isinstance(feed, (list, tuple)) and len(feed) > 1:
-            runner.run_each([_arrays(program, _complete(program, part)) for part in feed])
+        if parallel and len(parts) > 1:
+            runner.run_each(parts)
         else:
-            fed = _arrays(program, _complete(program, feed))
+            (fed,) = parts
             runner.run(fed)
         if training is not None:
             training.count_step()
@@ -458,28 +468,6 @@ def _new_replica_runner(compiled, program, scope, training, client):
     )
 
 
-class SingleValue(numpy.ndarray):
-    """An array of one value, as losses and metrics are, that converts to a number: NumPy 2.4 refuses to
-    convert arrays with axes, and scripts write `"cost=%f" % cost_val[0]`. One without axes takes [0] too,
-    since before Paddle 2.5 a loss had the shape [1]."""
-
-    def __getitem__(self, index: Any) -> Any:
-        single = self.ndim == 0 and isinstance(index, int) and index in (0, -1)
-        return self.item() if single else super().__getitem__(index)
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.item() if spec else numpy.asarray(self), spec)
-
-    def __repr__(self) -> str:
-        return repr(numpy.asarray(self))
-
-
 def _fetch_var(name: str | framework.Variable, scope: Scope | None = None, return_numpy: bool = True) -> Any:
     """What the scope (the global one) holds under a name: an array, or with return_numpy=False the tensor,
     which a script may change. Throws: Error(config) where there is none."""
@@ -506,11 +494,17 @@ def _lod_tensor(value):
     return LoDTensor(numpy.asarray(value), value.offsets)
 
 
-def _arrays(program, feed):
+def _arrays(program, feed, scope):
+    """What is fed to inputs. What is fed to a variable that is kept, in one process, goes into the scope."""
+    known = {name: value for name, value in feed.items() if _is_known(program, name)}
+    training = tables_of(program)
+    for name in list(known):
+        variable = program.var(name)
+        if variable.persistable and not variable.is_data and (training is None or not training.distributed):
+            scope.var(name).set(numpy.asarray(known.pop(name), dtype=variable.dtype.name))
     return {
         name: _sequences(program, program.var(name), _array(program, name, value))
-        for name, value in feed.items()
-        if _is_known(program, name)
+        for name, value in known.items()
     }
 
 

@@ -1,0 +1,104 @@
+"""What scripts of Paddle 1.x feed, and some of its layers. The numbers are those of Paddle 1.8.5."""
+
+HEAD = """
+import numpy as np
+import pytest
+from fleetrun import Error, fluid
+from fleetrun.fluid import layers
+
+exe = fluid.Executor(fluid.CPUPlace())
+def fed(name, shape):
+    return {name: np.arange(np.prod(shape), dtype="float32").reshape(shape) / 10}
+"""
+
+
+def test_declared_sizes_are_no_promise(run):
+    """As ERNIE, which declares its longest sentence and feeds what a batch has."""
+    run(HEAD + """
+x = layers.data("x", [8, 3])
+ids = layers.data("ids", [-1, 8, 1], dtype="int64", append_batch_size=False)
+rows = layers.embedding(ids, [20, 3], param_attr=fluid.ParamAttr(initializer=fluid.initializer.Constant(0.25)))
+hidden = layers.fc(x + rows, 4, num_flatten_dims=2, param_attr=fluid.ParamAttr(name="w"))
+loss = layers.mean(layers.reduce_sum(hidden * hidden, dim=[1, 2]))
+test = fluid.default_main_program().clone(for_test=True)
+fluid.optimizer.SGD(1e-5).minimize(loss)
+exe.run(fluid.default_startup_program())
+weight = np.array(fluid.global_scope().find_var("w").get_tensor())
+for length in (8, 5, 11):
+    feed = {**fed("x", (2, length, 3)), "ids": np.ones((2, length, 1), "int64")}
+    expected = (((feed["x"] + 0.25) @ weight) ** 2).sum((1, 2)).mean()
+    assert np.allclose(exe.run(test, feed=feed, fetch_list=[loss])[0], expected, rtol=1e-5)
+first = exe.run(feed=feed, fetch_list=[loss])[0]
+assert exe.run(feed=feed, fetch_list=[loss])[0] < first
+with pytest.raises(Error, match="'x' is declared"):  # the weights need three
+    exe.run(feed={**feed, **fed("x", (2, 11, 4))})
+""")
+
+
+def test_a_declared_size_that_a_program_needs_is_one(run):
+    run(HEAD + """
+x = layers.data("x", [4])
+y = fluid.data("y", [None, 4])
+out, same = layers.fc(x, 2), y * 2.0
+exe.run(fluid.default_startup_program())
+exe.run(feed={**fed("x", (3, 4)), **fed("y", (3, 4))}, fetch_list=[out, same])
+with pytest.raises(Error, match=r"'x' is declared float32 \\[-1, 4\\], but was fed float32 \\[3, 5\\]"):
+    exe.run(feed={**fed("x", (3, 5)), **fed("y", (3, 4))}, fetch_list=[out])
+with pytest.raises(Error, match=r"'y' is declared float32 \\[-1, 4\\], but was fed float32 \\[3, 5\\]"):
+    exe.run(feed={**fed("x", (3, 4)), **fed("y", (3, 5))}, fetch_list=[same])
+""")
+
+
+def test_what_is_fed_to_a_parameter_stays(run):
+    """As Transformer feeds its table of positions once."""
+    run(HEAD + """
+x = layers.data("x", [2])
+table = layers.create_parameter([2], "float32", name="table")
+out = layers.reduce_sum(x * table)
+exe.run(fluid.default_startup_program())
+feed = fed("x", (1, 2))
+assert np.allclose(exe.run(feed={**feed, "table": np.array([2, 3], "float32")}, fetch_list=[out])[0], 0.3)
+assert np.allclose(exe.run(feed=feed, fetch_list=[out])[0], 0.3)
+with pytest.raises(Error, match="is not an input of the program"):
+    exe.run(feed={**feed, out.name: np.zeros(1, "float32")})
+""")
+
+
+def test_operators_by_their_types(run):
+    run(HEAD + """
+from fleetrun.fluid.layer_helper import LayerHelper
+ids = layers.data("ids", [1], dtype="int64")
+helper = LayerHelper("mine")
+table = layers.create_parameter([5, 2], "float32", default_initializer=fluid.initializer.NumpyArrayInitializer(
+    np.arange(10, dtype="float32").reshape(5, 2)))
+def made(type, inputs, attrs, slots=("Out",)):
+    outputs = {slot: helper.create_variable_for_type_inference("float32") for slot in slots}
+    helper.append_op(type=type, inputs=inputs, outputs=outputs, attrs=attrs)
+    return outputs["Out"]
+rows = made("lookup_table", {"Ids": ids, "W": table}, {"padding_idx": -1, "is_sparse": False})
+more = made("lookup_table_v2", {"Ids": ids, "W": table}, {"padding_idx": 3})
+turned = made("transpose2", {"X": rows}, {"axis": [1, 0]}, ("Out", "XShape"))
+flat = made("reshape2", {"X": turned}, {"shape": [-1]}, ("Out", "XShape"))
+exe.run(fluid.default_startup_program())
+found = exe.run(feed={"ids": np.array([[3], [0]])}, fetch_list=[rows, more, flat])
+assert np.array_equal(found[0], [[6, 7], [0, 1]]) and np.array_equal(found[1], [[[0, 0]], [[0, 1]]])
+assert np.array_equal(found[2], [6, 0, 7, 1])
+least, most, unit = fluid.contrib.memory_usage(fluid.default_main_program(), 10)
+assert unit == "B" and np.allclose(most / least, 1.1 / 1.05) and least > 100
+""")
+
+
+def test_pools_over_volumes(run):
+    run(HEAD + """
+x = layers.data("x", [1, 3, 2, 2])
+outs = [
+    layers.pool3d(x, 2, "max", 1), layers.pool3d(x, 2, "avg", 1),
+    layers.pool3d(x, pool_type="avg", global_pooling=True),
+    layers.pool3d(x, [2, 1, 1], "avg", [2, 1, 1], [1, 0, 0]),
+    layers.pool3d(x, [2, 1, 1], "avg", [2, 1, 1], [1, 0, 0], exclusive=False),
+]
+values = [np.ravel(value) for value in exe.run(feed=fed("x", (1, 1, 3, 2, 2)), fetch_list=outs)]
+assert np.allclose(values[0], [0.7, 1.1]) and np.allclose(values[1], [0.35, 0.75]) and np.allclose(values[2], 0.55)
+assert np.allclose(values[3], [0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9])
+assert np.allclose(values[4], [0, 0.05, 0.1, 0.15, 0.6, 0.7, 0.8, 0.9])
+""")
