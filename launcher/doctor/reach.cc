@@ -25,6 +25,9 @@ using boost::system::error_code;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kChallengeBytes = 16;
+/// After what proves who it is, each side sends this much: packets as large as the way takes, in both
+/// directions.
+constexpr std::size_t kLargeBytes = 128 << 10;
 constexpr int kMaxConnections = 64;
 constexpr std::chrono::seconds kPatience{5};
 
@@ -70,13 +73,32 @@ class Caller : public std::enable_shared_from_this<Caller> {
   void answer() {
     if (!equal_in_constant_time({answer_.data(), answer_.size()}, proof(key_, "dial", challenge_))) return;
     proof_ = proof(key_, "listen", challenge_);
-    asio::async_write(socket_, asio::buffer(proof_),
+    asio::async_write(socket_, asio::buffer(proof_),  // by itself, in a small packet
+                      [self = shared_from_this()](const error_code& error, std::size_t) {
+                        if (!error) self->exchange_large();
+                      });
+  }
+
+  void exchange_large() {
+    large_.resize(kLargeBytes);
+    sent_large_.resize(kLargeBytes);
+    asio::async_write(socket_, asio::buffer(sent_large_),
+                      [self = shared_from_this()](const error_code&, std::size_t) {});
+    asio::async_read(socket_, asio::buffer(large_),
+                     [self = shared_from_this()](const error_code& error, std::size_t) {
+                       if (!error) self->thank();
+                     });
+  }
+
+  /// Before our own may have gone: all of these bytes are alike.
+  void thank() {
+    asio::async_write(socket_, asio::buffer(large_.data(), 1),
                       [self = shared_from_this()](const error_code&, std::size_t) {});
   }
 
   tcp::socket socket_;
   asio::steady_timer deadline_;
-  std::string key_, challenge_, proof_;
+  std::string key_, challenge_, proof_, large_, sent_large_;
   std::array<char, kDigestBytes> answer_{};
   std::shared_ptr<int> count_;  // of those that are there; with the listener and the others
 };
@@ -127,7 +149,9 @@ class Dial : public std::enable_shared_from_this<Dial> {
     deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
       if (self && !error)
-        self->finish(self->connected_ ? "it was let in, and got no answer" : "no answer (a firewall?)");
+        self->finish(self->proven_      ? "small packets come through and large ones do not (MTU?)"
+                     : self->connected_ ? "it was let in, and got no answer"
+                                        : "no answer (a firewall?)");
     });
     error_code wrong;
     const auto address = asio::ip::make_address(target_.endpoint.host, wrong);
@@ -171,16 +195,30 @@ class Dial : public std::enable_shared_from_this<Dial> {
             const std::string expected =
                 proof(self->key_, "listen", {self->challenge_.data(), self->challenge_.size()});
             const bool same = equal_in_constant_time({self->answer_.data(), self->answer_.size()}, expected);
-            self->finish(same ? "" : "another process listens there");
+            if (!same) return self->finish("another process listens there");
+            self->proven_ = true;
+            self->took_ = steady_clock::now() - self->began_;
+            self->exchange_large();
           });
         });
+  }
+
+  /// Theirs come while ours go.
+  void exchange_large() {
+    large_.resize(kLargeBytes);
+    asio::async_write(socket_, asio::buffer(sent_large_ = std::string(kLargeBytes, '\0')),
+                      [self = shared_from_this()](const error_code& error, std::size_t) {
+                        if (error) self->finish(error.message());
+                      });
+    read(large_, [self = shared_from_this()] { self->read(self->thanks_, [self] { self->finish(""); }); });
   }
 
   void finish(const std::string& failure) {
     const auto self = shared_from_this();
     const auto done = std::move(done_);
     drop();
-    const auto time = std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now() - began_);
+    const auto time =
+        std::chrono::duration_cast<std::chrono::microseconds>(proven_ ? took_ : steady_clock::now() - began_);
     if (done) done({.host = target_.host, .failure = failure, .micros = time.count()});
   }
 
@@ -190,7 +228,10 @@ class Dial : public std::enable_shared_from_this<Dial> {
   std::string key_, proof_;
   std::function<void(Reach)> done_;
   steady_clock::time_point began_;
-  bool connected_ = false;
+  steady_clock::duration took_{};  // until it had proven who it is
+  bool connected_ = false, proven_ = false;
+  std::string large_, sent_large_;
+  std::array<char, 1> thanks_{};
   std::array<char, kChallengeBytes> challenge_{};
   std::array<char, kDigestBytes> answer_{};
 };

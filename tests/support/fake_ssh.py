@@ -20,6 +20,7 @@ $FAKE_SSH names a directory with config.json:
   delay    seconds before anything happens
   path     HOST's fleetrun instead of the one that is asked for
   nested   hosts have keys for each other: logins from one to another work too
+  homes    every host has a home of its own, its directory in $FAKE_SSH
   exec     becomes the command instead of standing before it (lighter; nothing can break then)
 
 Every login leaves a line in $FAKE_SSH/logins: HOST, what came of it, and the words of the call.
@@ -134,6 +135,8 @@ def main():
         del environment["FAKE_SSH"]  # ssh does not take it along
     environment["SSH_CONNECTION"] = "127.0.0.1 50000 127.0.0.1 22"
     environment["FAKE_HOST"] = host
+    if config.get("homes"):
+        environment["HOME"] = directory
     line = ["/bin/sh", "-c", f"{program} {arguments}"]
     os.chdir(directory)
     if config.get("exec"):

@@ -73,3 +73,25 @@ def test_secrets_that_differ_and_a_master_of_nobody_are_problems(rig):
     assert problems(diagnose(h1, hosts, "--master=10.77.0.4:6768", "--insecure")) == {
         ((), "master"): "10.77.0.4:6768 is an address of none of these hosts"}
     assert problems(diagnose(h1, hosts, "--master=10.77.0.1:6768", "--insecure")) == {}
+
+
+def test_a_way_that_takes_small_packets_only_is_told_from_one_that_takes_none(rig):
+    h1, h2, h3, *_ = rig.hosts
+    # As a tunnel on the way does that tells nobody of its MTU.
+    h3.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n"
+           f"add rule inet cut in ip saddr {h2.address} tcp sport != 22 tcp dport != 22 meta length > 1000 "
+           "drop\n")
+    said = problems(diagnose(h1, "--hosts=h1,h2,h3"))
+    why = "small packets come through and large ones do not (MTU?)"
+    assert said == {(("h2",), "ports"): f"it cannot dial h3: {why}",
+                    (("h3",), "ports"): f"it cannot dial h2: {why}"}
+
+
+def test_a_head_that_lets_nobody_in_is_fine_unless_it_is_one_of_the_hosts(rig):
+    h1, *_ = rig.hosts
+    h1.nft("add table inet cut\n"
+           "add chain inet cut in { type filter hook input priority -300; policy drop; }\n"
+           "add rule inet cut in iif lo accept\nadd rule inet cut in ct state established,related accept\n")
+    assert problems(diagnose(h1, "--hosts=h2,h3")) == {}
+    assert problems(diagnose(h1, "--hosts=h1,h2")) == {
+        (("h2",), "ports"): "it cannot dial h1: no answer (a firewall?) (the other direction works)"}

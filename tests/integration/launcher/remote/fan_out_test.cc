@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "launcher/remote/launch_order.h"
+#include "launcher/ship/read_tree.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"
@@ -85,6 +87,7 @@ class Hosts final : public FanOutListener {
     text << std::ifstream(place_.file("logins")).rdbuf();
     return text.str();
   }
+  std::filesystem::path home(const std::string& host) const { return place_.path() / host; }
   void touch(const std::string& name) { place_.write(name, ""); }
 
   void on_joined(std::uint32_t host, const Hello& hello) override { joined[host] = hello; }
@@ -310,5 +313,40 @@ TEST_CASE("where hosts have no keys for each other, every host is logged in from
   CHECK(hosts.joined.size() == 4);
   CHECK(!hosts.fan_out().via(1));
   CHECK(hosts.logins() == std::map<std::string, int>{{"n0", 1}, {"n1", 1}, {"n2", 1}, {"n3", 1}});
+  hosts.end();
+}
+
+TEST_CASE(
+    "files travel on from a host to those that it starts, and a host that they cannot come to is named") {
+  tests::TempDir here;
+  std::filesystem::create_directory(here.path() / "job");
+  here.write("job/train.py", "print(1)\n");
+  here.write("job/rows", std::string(3 << 20, 'r'));
+  auto cargo = std::make_shared<ship::Cargo>();
+  cargo->launcher = from_environment("FLEETRUN");
+  cargo->root = "~/ship";
+  cargo->list.prefix = "from/me@head";
+  for (const char* part : {"from", "from/me@head"}) {
+    cargo->list.items.push_back({ship::Kind::directory, part, 0700, 0, 0, 0, ""});
+    cargo->sources.push_back("/");
+  }
+  add_tree(*cargo, here.file("job"), {});
+  Hosts hosts(R"({"homes": true, "nested": true, "noise": "Welcome!\n"})");
+  hosts.settings_.cargo = cargo;
+  hosts.settings_.tree_above = 2;
+  hosts.settings_.slice = 2;
+  std::filesystem::create_directories(hosts.home("h3"));
+  std::ofstream(hosts.home("h3") / "ship") << "not a directory";
+  hosts.start({"h0", "h1", "h2", "h3", "h4", "h5", "h6"});
+  hosts.run_until_all_have_verdicts(7);
+  CHECK(hosts.joined.size() == 6);
+  REQUIRE(hosts.refused.contains(3));
+  CHECK(hosts.refused[3].reason.starts_with("fleetrun cannot be put there: mkdir: "));
+  for (const char* name : {"h0", "h1", "h2", "h4", "h5", "h6"}) {
+    const auto place = hosts.home(name) / "ship/from/me@head" / here.file("job").substr(1);
+    CHECK(std::filesystem::file_size(place / "rows") == 3 << 20);
+    CHECK(std::filesystem::file_size(place / "train.py") == 9);
+  }
+  CHECK(hosts.fan_out().via(1) == 0);
   hosts.end();
 }
