@@ -92,6 +92,17 @@ def ddp():
     return train(nn.parallel.DistributedDataParallel(net(), bucket_cap_mb=0.5))
 
 
+def compiled():
+    return train(torch.compile(nn.parallel.DistributedDataParallel(net()), backend="eager"))
+
+
+def uneven():
+    from torch.distributed.algorithms.join import Join
+    model = nn.parallel.DistributedDataParallel(net(), bucket_cap_mb=0.5)
+    with Join([model]):
+        return train(model, steps=3 + rank)
+
+
 def fsdp2():
     from torch.distributed.fsdp import fully_shard
     from torch.distributed.device_mesh import init_device_mesh
@@ -120,7 +131,7 @@ def results(backend, folder):
     way = {"init_method": f"file://{folder}/{backend}", "rank": rank, "world_size": size}
     td.init_process_group(backend, **way)
     assert td.get_backend() == backend
-    got = {part.__name__: part() for part in (every_call, ddp, fsdp2, dtensor)}
+    got = {part.__name__: part() for part in (every_call, ddp, compiled, uneven, fsdp2, dtensor)}
     td.destroy_process_group()
     return got
 

@@ -27,6 +27,7 @@ from fleetrun._error import Error
 from fleetrun.distributed import collectives as calls
 from fleetrun.distributed import messages
 from fleetrun.distributed._arrays import view
+from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
 
 __all__ = ["ProcessGroup", "register"]
@@ -65,6 +66,7 @@ def _end(task, then, future):
         future.set_exception(error)
 
 
+@leave_untraced
 class ProcessGroup(torch_distributed.ProcessGroup):
     """What torch.distributed calls; `group` has the ranks in its order."""
 

@@ -12,6 +12,7 @@ from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Iterator
 from fleetrun.distributed import objects
 from fleetrun.distributed._arrays import view
+from fleetrun.distributed._untraced import untraced
 from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel.arguments import DdpArguments, check_module
 from fleetrun.distributed.parallel.batch_norm import synchronize_batch_norms
@@ -22,14 +23,6 @@ from fleetrun.distributed.parallel.uneven import UnevenInputs
 __all__ = ["DataParallel", "DistributedDataParallel"]
 
 _KIND = _native.CallKind
-
-
-def _untraced(function=None, recursive=True):
-    """torch.compile leaves the function to Python; what it calls, too, when it is recursive."""
-    if function is None:
-        return lambda function: _untraced(function, recursive)
-    disable = getattr(torch, "_disable_dynamo", None)
-    return function if disable is None else disable(function, recursive=recursive)
 
 
 # The number of the backward that runs, -1 outside of one.
@@ -181,7 +174,7 @@ class DistributedDataParallel(torch.nn.Module):
 
     # ---- a step ----
 
-    @_untraced(recursive=False)
+    @untraced(recursive=False)
     def forward(self, *arguments: Any, **named: Any) -> Any:
         """The module's."""
         self._begin()
@@ -189,7 +182,7 @@ class DistributedDataParallel(torch.nn.Module):
             arguments, named = _moved((arguments, named), self._ddp.device)
         return self.module(*arguments, **named)
 
-    @_untraced
+    @untraced
     def _begin(self):
         # A forward within a backward computes a part of the step again (torch.utils.checkpoint).
         if self._ddp.group.nranks == 1 or _backward_number() >= 0:

@@ -1,0 +1,21 @@
+"""What torch.compile leaves to Python."""
+
+from typing import Any
+
+import torch
+
+
+def untraced(function: Any = None, recursive: bool = True) -> Any:
+    """A decorator: torch.compile leaves the function to Python; what it calls, too, when it is recursive."""
+    if function is None:
+        return lambda function: untraced(function, recursive)
+    disable = getattr(torch, "_disable_dynamo", None)
+    return function if disable is None else disable(function, recursive=recursive)
+
+
+def leave_untraced(kind: type) -> type:
+    """A decorator of a class: all its public methods."""
+    for name, value in list(vars(kind).items()):
+        if callable(value) and not name.startswith("_"):
+            setattr(kind, name, untraced(value))
+    return kind
