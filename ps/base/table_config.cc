@@ -117,6 +117,13 @@ void check_table(const TableConfig& table) {
   if (!(table.admission.probability >= 0.0 && table.admission.probability <= 1.0)) {
     refuse("an admission probability of " + number(table.admission.probability), "it must be in [0, 1]");
   }
+  if (table.clip.is_norm() && !(table.clip.most > 0.0f)) {
+    refuse("its gradients are clipped to norm " + number(table.clip.most), "it must be above 0");
+  }
+  if (table.clip.kind == Clip::Kind::value && !(table.clip.least <= table.clip.most)) {
+    refuse("its gradients are cut to [" + number(table.clip.least) + ", " + number(table.clip.most) + "]",
+           "the lower bound comes first");
+  }
   const Initializer& first = table.initializer;
   if (!std::isfinite(first.a) || !std::isfinite(first.b)) refuse("its initializer is not finite");
 }
@@ -214,6 +221,20 @@ std::string describe(const Admission& admission) {
   return ", admitted by " + std::string(to_string(admission.kind)) + fields.text();
 }
 
+std::string describe(const Clip& clip) {
+  switch (clip.kind) {
+    case Clip::Kind::none:
+      break;
+    case Clip::Kind::value:
+      return ", gradients cut to [" + number(clip.least) + ", " + number(clip.most) + "]";
+    case Clip::Kind::norm:
+      return ", gradients of norm " + number(clip.most) + " at most";
+    case Clip::Kind::global_norm:
+      return ", gradients of global norm " + number(clip.most) + " at most";
+  }
+  return {};
+}
+
 std::string describe(const Initializer& initializer) {
   std::string out(to_string(initializer.kind));
   out += '(';
@@ -274,7 +295,7 @@ std::string describe(const TableConfig& table) {
   } else if (table.min_block != 0) {
     out += ", blocks of at least " + number(table.min_block);
   }
-  return out;
+  return out + describe(table.clip);
 }
 
 void check_tables(const std::vector<TableConfig>& tables) {

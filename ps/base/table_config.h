@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ps/base/clip.h"
+
 namespace fleetrun::ps {
 
 /// How a gradient g changes values w: kUpdateRules has the formulas. A new rule is a row there, and its loop
@@ -203,6 +205,7 @@ struct TableConfig {
   Admission admission = {};
   /// Dense tables: no server gets a block of fewer floats, so that small parameters lie on one server.
   std::uint64_t min_block = 0;
+  Clip clip = {};
   /// Sparse tables: cold rows may leave memory for the server's disk (ServerOptions).
   bool on_disk = false;
 

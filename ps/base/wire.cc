@@ -30,9 +30,10 @@ constexpr std::array<std::string_view, kMethodCount> kMethods = {
     "begin_pass",     "leave_pass",   "barrier",   "all_reduce",   "rows",        "save_begin",
     "save_part",      "save_commit",  "save_end",  "load_prepare", "load_commit", "load_abort",
     "stat",           "pull_touched", "get",       "shrink",       "save_freeze", "save_settle",
-    "take_staleness", "keep_pace",    "save_text", "assign"};
+    "take_staleness", "keep_pace",    "save_text", "assign",       "measure"};
 
 constexpr std::size_t kSequenceAt = offsetof(RawHeader, sequence);
+constexpr std::size_t kMethodAt = offsetof(RawHeader, method);
 
 Error malformed(const std::string& what) {
   return Error(ErrorKind::data, what);
@@ -122,6 +123,14 @@ void set_sequence(Message& request, std::uint64_t sequence) {
   std::memcpy(request.data() + kSequenceAt, &sequence, sizeof sequence);
 }
 
+Message copy_as(Method method, const Message& request) {
+  Message copy(request.size());
+  Writer(copy).array(request.bytes());
+  const auto number = static_cast<std::uint16_t>(method);
+  std::memcpy(copy.data() + kMethodAt, &number, sizeof number);
+  return copy;
+}
+
 Draft draft(const Header& header, std::size_t body, const MessageSource& source) {
   const std::size_t size = sizeof(RawHeader) + body;
   if (size > kLongestMessage) {
@@ -160,10 +169,13 @@ static std::span<float> room_for(const auto& section, std::size_t count, Writer&
   return is_plain ? writer.room<float>(count) : std::span(out.plain.emplace_back(count));
 }
 
-// No table's id: the section of the rate.
+// No tables' ids: the sections of the squares and of the rate.
+static constexpr std::uint32_t kSquaresTable = 0xfffffffe;
 static constexpr std::uint32_t kRateTable = 0xffffffff;
 
-PushDraft draft_push(const Header& header, Sections sections, float rate, const MessageSource& source) {
+PushDraft draft_push(const Header& header, Sections sections, float rate, const MessageSource& source,
+                     std::size_t squares) {
+  if (squares != 0) sections.dense.push_back({kSquaresTable, 0, squares});
   if (rate != 1.0f) sections.dense.push_back({kRateTable, 0, 1});
   std::size_t bytes = section_bytes(sections) + key_bytes(sections);
   for (const Rows& rows : sections.sparse) {
@@ -189,6 +201,12 @@ PushDraft draft_push(const Header& header, Sections sections, float rate, const 
   }
   if (rate != 1.0f) {
     out.dense.back().front() = rate;
+    out.dense.pop_back();
+    out.encoded.pop_back();
+  }
+  if (squares != 0) {
+    out.squares = out.dense.back();
+    std::ranges::fill(out.squares, 0.0f);
     out.dense.pop_back();
     out.encoded.pop_back();
   }
@@ -237,6 +255,17 @@ static void take_rate(PushRequest& request) {
   request.dense.pop_back();
 }
 
+static void take_squares(PushRequest& request) {
+  std::vector<Floats>& sections = request.sections.dense;
+  if (sections.empty() || sections.back().table != kSquaresTable) return;
+  request.squares = request.dense.back();
+  if (!std::ranges::all_of(request.squares,
+                           [](float value) { return std::isfinite(value) && value >= 0.0f; }))
+    throw malformed("the squares of a push are not finite numbers");
+  sections.pop_back();
+  request.dense.pop_back();
+}
+
 PushRequest read_push(Reader& reader) {
   PushRequest out;
   out.sections = read_sections(reader);
@@ -255,6 +284,7 @@ PushRequest read_push(Reader& reader) {
   }
   expect_end(reader);
   take_rate(out);
+  take_squares(out);
   return out;
 }
 

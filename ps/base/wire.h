@@ -7,10 +7,14 @@
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64, flags u32, slot u32}
 //              | dense x {table u32, encoding u32, floats u64} | keys u64[] of every sparse section
 //     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
-//   push       as pull, and the rate of scheduled rules as a last dense section of table ffffffff
+//   push       as pull, and as dense sections of tables fffffffe and ffffffff at the end the squares that
+//              measure gave, of all servers, and the rate of scheduled rules
 //              | gradients f32[keys, width] of every sparse section | shows f32[keys], clicks
 //              f32[keys] of every sparse section that has them | f32[] of every dense section
-//   assign     as push, rows for gradients      set_dense  table u32, 0 u32, floats u64 | values f32[]
+//   assign     as push, rows for gradients
+//   measure    the push that will follow; answered when each participant of the step has come with either
+//     reply    f32[tables that are clipped to a norm, by id]: the squares of the step's mean on this server
+//   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
 //     reply    late u32: 1 for a trainer that comes while others train (trainer_registry), 0 u32 | server u64
 //              | next change u64 | barriers, all_reduces, epochs so far u64 x 3 | digest of its save u64
@@ -56,6 +60,7 @@
 
 #include "ps/base/encoding.h"
 #include "ps/base/message.h"
+#include "ps/base/method.h"
 
 namespace fleetrun::ps::wire {
 
@@ -70,39 +75,6 @@ inline constexpr std::uint32_t kNoStep = 0xffffffff;
 inline constexpr std::uint32_t kObserver = 0xffffffff;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
 inline constexpr std::size_t kLongestMessage = std::size_t{1} << 30;
-
-enum class Method : std::uint16_t {
-  hello,
-  attend,
-  goodbye,
-  pull,
-  push,
-  set_dense,
-  begin_epoch,
-  leave_epoch,
-  barrier,
-  all_reduce,
-  rows,
-  save_begin,
-  save_part,
-  save_commit,
-  save_end,
-  load_prepare,
-  load_commit,
-  load_abort,
-  stat,
-  pull_touched,
-  get,
-  shrink,
-  save_freeze,
-  save_settle,
-  take_staleness,
-  keep_pace,
-  save_text,
-  assign,
-};
-inline constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::assign) + 1;  // the last one's
-std::string_view to_string(Method method) noexcept;
 
 struct Header {
   Method method = Method::hello;
@@ -197,6 +169,7 @@ struct PushDraft {
   std::vector<std::span<float>> shows = {};
   std::vector<std::span<float>> clicks = {};
   std::vector<std::span<float>> dense = {};
+  std::span<float> squares = {};
   /// Gradients that travel encoded are filled in `plain`, where `gradients` and `dense` show it, and encoded
   /// to `encoded` then: by sparse section, then by dense section; nullptr for sections of floats.
   std::vector<std::byte*> encoded = {};
@@ -204,7 +177,9 @@ struct PushDraft {
 };
 /// Throw: Error(data) when the message would be longer than kLongestMessage.
 PullDraft draft_pull(const Header& header, const Sections& sections, const MessageSource& source = {});
-PushDraft draft_push(const Header& header, Sections, float rate = 1.0f, const MessageSource& source = {});
+PushDraft draft_push(const Header& header, Sections, float rate = 1.0f, const MessageSource& source = {},
+                     std::size_t squares = 0);
+Message copy_as(Method method, const Message& request);
 /// A request with room for a body of `body` bytes, and the writer that stands at its start.
 struct Draft {
   Message message;
@@ -235,6 +210,7 @@ struct PushRequest {
   std::vector<std::span<const float>> shows = {};  // by sparse section, as in PushDraft
   std::vector<std::span<const float>> clicks = {};
   std::vector<std::span<const float>> dense = {};
+  std::span<const float> squares = {};  // empty where nobody measured
   float rate = 1.0f;
   std::vector<Message> copies;
 };

@@ -140,7 +140,11 @@ class ChannelClient final : public Client {
   wire::Rows pushed_rows(const SparsePush& push) const;
   void assign_part(const TableConfig& config, std::span<const std::uint64_t> keys,
                    std::span<const float> rows);
-  std::vector<wire::PushDraft> draft_pushes(const Push& request);
+  std::vector<wire::PushDraft> draft_pushes(const Push& request, std::size_t squares);
+  /// How many tables are clipped to a norm that no server has all of.
+  std::size_t split_norms() const;
+  /// Fills in the squares of the step, once every participant has sent what it pushes.
+  void measure(const wire::Header& head, std::vector<wire::PushDraft>& drafts);
   void encode(const Push& request, std::vector<wire::PushDraft>& drafts);
   void check_finite(const std::vector<wire::PushDraft>& drafts) const;
   /// One request made by make(server) to every server; join as in PendingCalls.

@@ -183,7 +183,7 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
   return pending;
 }
 
-std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
+std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request, std::size_t squares) {
   std::vector<RequestPart> parts(servers());
   const auto find_groups = [this](const SparsePush& push) {
     auto found = recent_.take(push.table, push.keys);
@@ -199,7 +199,7 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
   std::vector<wire::PushDraft> drafts;
   for (std::uint32_t s = 0; s < servers(); ++s) {
     drafts.push_back(wire::draft_push(header(Method::push, request.thread), parts[s].sections, rate_,
-                                      channels_[s]->messages()));
+                                      channels_[s]->messages(), squares));
     for (std::size_t i = 0; i < groups.size(); ++i) {
       std::ranges::copy(groups[i]->keys_of(s), drafts[s].keys[i].begin());
     }
@@ -234,10 +234,35 @@ void ChannelClient::encode(const Push& request, std::vector<wire::PushDraft>& dr
   }
 }
 
+std::size_t ChannelClient::split_norms() const {
+  if (options_.mode != Mode::sync || servers() == 1) return 0;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(tables_, [](const auto& table) { return table.second.clip.is_norm(); }));
+}
+
+void ChannelClient::measure(const Header& head, std::vector<wire::PushDraft>& drafts) {
+  // In the order of the servers, so that all trainers get the same.
+  std::vector<float> sums(drafts.front().squares.size());
+  PendingCalls pending{std::chrono::milliseconds()};
+  for (std::uint32_t s = 0; s < servers(); ++s)
+    pending.start(*channels_[s], s, head, wire::copy_as(Method::measure, drafts[s].message));
+  pending.on_answer([&sums](std::uint32_t, Reader answer) {
+    for (float& sum : sums) sum += answer.value<float>();
+    wire::expect_end(answer);
+  });
+  pending.wait();
+  for (wire::PushDraft& draft : drafts) std::ranges::copy(sums, draft.squares.begin());
+}
+
 std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   const std::uint64_t step = before_.is_idle() ? 0 : before_.next_step(request.thread);
   if (step != 0 && before_.is_everywhere(request.thread, step)) return std::make_unique<PendingCalls>();
-  std::vector<wire::PushDraft> drafts = draft_pushes(request);
+  // Where a server has had the step, its part is not pushed again: the others say what it was.
+  bool is_anywhere = false;
+  for (std::uint32_t s = 0; s < servers() && step != 0; ++s)
+    is_anywhere = is_anywhere || before_.has(s, request.thread, step);
+  const std::size_t norms = is_anywhere ? 0 : split_norms();
+  std::vector<wire::PushDraft> drafts = draft_pushes(request, norms);
   for (const wire::PushDraft& draft : drafts) {
     for (std::size_t i = 0; i < draft.gradients.size(); ++i) {
       check_gradients(tables_.at(request.sparse[i].table), draft.gradients[i], "sent");
@@ -253,12 +278,19 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   auto pending = std::make_unique<NumberedCalls>(
       changes_, head.sequence,
       options_.mode == Mode::sync ? std::chrono::milliseconds() : options_.deadlines.data);
+  for (wire::PushDraft& draft : drafts) wire::set_sequence(draft.message, head.sequence);
+  if (norms != 0) {
+    Header measured = head;
+    measured.method = Method::measure;
+    measure(measured, drafts);
+  }
   // All servers hear of every change, also where they have no part in it:
   // what one of them lacks is then known.
   for (std::uint32_t s = 0; s < servers(); ++s) {
-    if (step != 0 && before_.has(s, request.thread, step))
+    if (step != 0 && before_.has(s, request.thread, step)) {
       drafts[s] = wire::draft_push(header(Method::push, wire::kNoStep), {});
-    wire::set_sequence(drafts[s].message, head.sequence);
+      wire::set_sequence(drafts[s].message, head.sequence);
+    }
     pending->start(*channels_[s], s, head, std::move(drafts[s].message));
   }
   return pending;

@@ -152,6 +152,9 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
     case wire::Method::shrink:
       change(header, body, respond);
       return true;
+    case wire::Method::measure:
+      measure(header, body, respond);
+      return true;
     case wire::Method::keep_pace:
       keep_pace(header, body, respond);
       return true;

@@ -95,6 +95,25 @@ void Server::State::push_in_step(const wire::Header& header, Reader body, Respon
   }
 }
 
+// What the trainer will push: it changes nothing, and is neither in the log nor numbered.
+void Server::State::measure(const wire::Header& header, Reader& body, Respond& respond) {
+  if (options.mode != Mode::sync) throw Error(ErrorKind::config, "a step is measured in sync mode only");
+  const Reader whole = body;
+  auto request = std::make_unique<wire::PushRequest>(wire::read_push(body));
+  current()->check(*request);
+  const ChangeId id{{header.trainer, header.incarnation}, header.sequence};
+  // A copy: when it is refused, handle() answers.
+  barrier_service.measure({{header.trainer, header.thread}, std::move(request), respond, id, whole});
+  respond = nullptr;
+}
+
+Message Server::State::measure_step(const Requests& step) const {
+  const std::vector<float> squares = mean_squares(step, *current());
+  Message reply(squares.size() * sizeof(float));
+  Writer(reply).array(std::span<const float>(squares));
+  return reply;
+}
+
 void Server::State::apply_step(const std::vector<Contribution>& step) {
   std::vector<ChangeId> ids;
   for (const Contribution& contribution : step) ids.push_back(contribution.change);

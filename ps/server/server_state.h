@@ -103,12 +103,13 @@ struct Server::State {
       : options(wanted),
         place{wanted.rank, wanted.servers, wanted.memory},
         quota(wanted.memory_limit, name_of(wanted), wanted.memory_used),
-        barrier_service(name_of(wanted), wanted.trainers,
-                        {[this](const std::vector<Contribution>& step) { apply_step(step); },
-                         std::move(all_done), [this](const BarrierEvent& event) { keep_event(event); },
-                         [this](std::function<void()> answer) { when_safe(std::move(answer)); },
-                         wanted.mode == Mode::sync},
-                        wanted.generation),
+        barrier_service(
+            name_of(wanted), wanted.trainers,
+            {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done),
+             [this](const BarrierEvent& event) { keep_event(event); },
+             [this](std::function<void()> answer) { when_safe(std::move(answer)); },
+             wanted.mode == Mode::sync, [this](const Requests& step) { return measure_step(step); }},
+            wanted.generation),
         metrics(std::make_shared<Metrics>(wanted.tables)),
         tracks(wanted.timeline),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
@@ -129,6 +130,8 @@ struct Server::State {
   Message make_change(const wire::Header& header, Reader body, const ChangeId& id);
   Outcome apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push);
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
+  void measure(const wire::Header& header, Reader& body, Respond& respond);
+  Message measure_step(const Requests& step) const;
   void apply_step(const std::vector<Contribution>& step);
   /// Of a change whose body is that of a push.
   static bool has_rows(wire::Method method) noexcept {

@@ -272,21 +272,49 @@ void BarrierService::join_epoch(std::uint32_t trainer, std::uint32_t threads, st
       number, std::make_shared<Outcome>(Message()), 0};
 }
 
+std::optional<Error> BarrierService::obstacle_of(const Contribution& contribution) const {
+  if (auto error = obstacle()) return error;
+  // It asked before another process came for it.
+  const ClientId& from = contribution.change.client;
+  if (contribution.change.number != 0 && from.incarnation != trainer_registry_.incarnation(from.trainer))
+    return Error(ErrorKind::network, "another trainer " + std::to_string(from.trainer) + " came");
+  return std::nullopt;
+}
+
 void BarrierService::push(Contribution contribution) {
   std::unique_lock lock(mutex_);
-  if (const auto error = obstacle()) {
+  if (const auto error = obstacle_of(contribution)) {
     lock.unlock();
     return contribution.respond(*error);
   }
-  // It asked before another process came for it.
-  const ClientId& from = contribution.change.client;
-  if (contribution.change.number != 0 && from.incarnation != trainer_registry_.incarnation(from.trainer)) {
-    lock.unlock();
-    return contribution.respond(
-        Error(ErrorKind::network, "another trainer " + std::to_string(from.trainer) + " came"));
-  }
   epoch_.push(std::move(contribution));
   settle(lock);
+}
+
+void BarrierService::measure(Contribution contribution) {
+  std::unique_lock lock(mutex_);
+  if (const auto error = obstacle_of(contribution)) {
+    lock.unlock();
+    return contribution.respond(*error);
+  }
+  const Error again(ErrorKind::network, "its trainer has asked once more");
+  Answers answers;
+  for (Respond& respond : epoch_.measure(std::move(contribution)))
+    answers.push_back(answer_with(std::move(respond), again));
+  settle(lock, std::move(answers));
+}
+
+void BarrierService::complete_measures(Answers& answers) {
+  const std::vector<const wire::PushRequest*> step = epoch_.measured();
+  if (step.empty()) return;
+  auto outcome = std::make_shared<Outcome>(Message());
+  try {
+    *outcome = hooks_.measure_step(step);
+  } catch (const Error& error) {
+    *outcome = separate_copy(error);
+  }
+  for (Respond& respond : epoch_.take_measuring())
+    answers.push_back([respond = std::move(respond), outcome] { respond(separate_copy(*outcome)); });
 }
 
 void BarrierService::count(const std::vector<Contribution>& step) {
@@ -390,9 +418,16 @@ void BarrierService::complete_round(Kind kind, BarrierRounds::Round round, Answe
 
 void BarrierService::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
   for (;;) {
+    Answers measures;
+    complete_measures(measures);
     std::vector<Contribution> step = epoch_.take_complete();
-    if (step.empty()) return;
+    if (step.empty() && measures.empty()) return;
     lock.unlock();
+    give(measures);
+    if (step.empty()) {
+      lock.lock();
+      continue;
+    }
     std::optional<Error> failure;
     try {
       hooks_.apply_step(step);

@@ -44,6 +44,8 @@ class BarrierService {
     std::function<void(std::function<void()>)> answer = {};
     /// Whether another process of a trainer goes on for it (TrainerRegistry::succeeds).
     bool goes_on = false;
+    /// The squares of the mean that a step will have (wire::Method::measure); called with the lock held.
+    std::function<Message(const std::vector<const wire::PushRequest*>&)> measure_step = {};
   };
   enum class Kind { barrier, all_reduce, begin_epoch };
   static constexpr std::size_t kKinds = 3;
@@ -83,6 +85,8 @@ class BarrierService {
   void gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
               std::uint64_t number = 0);
   void push(Contribution contribution);
+  /// What push() will come with: answered with what Hooks::measure_step makes of the step.
+  void measure(Contribution contribution);
   /// By Hooks::apply_step: the step is in the tables.
   void count(const std::vector<Contribution>& step);
   /// epoch: the trainer's number of it; one that is over changes nothing. 0: the one under way.
@@ -128,6 +132,8 @@ class BarrierService {
   Outcome earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const;
   void give_up_on(std::uint32_t trainer, Answers& answers);
   void give(const Answers& answers) const;
+  std::optional<Error> obstacle_of(const Contribution& contribution) const;
+  void complete_measures(Answers& answers);
   void apply_complete_steps(std::unique_lock<std::mutex>& lock);
   /// Completes what can be completed, then gives the answers with the lock released.
   void settle(std::unique_lock<std::mutex>& lock, Answers answers = {});

@@ -33,7 +33,7 @@ void SyncEpoch::join(std::uint32_t trainer, std::uint32_t threads) {
 std::vector<Respond> SyncEpoch::leave_all(std::uint32_t trainer) {
   std::vector<Respond> waiting;
   for (auto& [participant, state] : participants_) {
-    if (participant.trainer == trainer && state.waiting) waiting.push_back(std::move(state.waiting->respond));
+    if (participant.trainer == trainer) state.take_waits(waiting);
   }
   std::erase_if(participants_, [trainer](const auto& entry) { return entry.first.trainer == trainer; });
   return waiting;
@@ -43,21 +43,57 @@ std::vector<Respond> SyncEpoch::take_over(std::uint32_t trainer) {
   std::vector<Respond> waiting;
   for (const auto& [participant, steps] : steps_) {
     if (participant.trainer != trainer) continue;
-    State& state = participants_[participant];
-    if (state.waiting) waiting.push_back(std::move(state.waiting->respond));
-    state.waiting.reset();
+    participants_[participant].take_waits(waiting);
   }
   return waiting;
 }
 
-void SyncEpoch::push(Contribution contribution) {
-  const auto found = participants_.find(contribution.from);
-  if (found == participants_.end()) {
-    throw Error(ErrorKind::config, name_of(contribution.from) + " pushes, but has not joined the epoch",
-                "call begin_epoch (in Python begin_pass) with the number of threads first, and push no more "
-                "after leave_epoch (leave_pass)");
+SyncEpoch::State& SyncEpoch::state_of(const Participant& participant) {
+  const auto found = participants_.find(participant);
+  if (found != participants_.end()) return found->second;
+  throw Error(ErrorKind::config, name_of(participant) + " pushes, but has not joined the epoch",
+              "call begin_epoch (in Python begin_pass) with the number of threads first, and push no more "
+              "after leave_epoch (leave_pass)");
+}
+
+void SyncEpoch::State::take_waits(std::vector<Respond>& to) {
+  for (auto* wait : {&waiting, &measuring}) {
+    if (*wait) to.push_back(std::move((*wait)->respond));
+    wait->reset();
   }
-  State& state = found->second;
+}
+
+std::vector<Respond> SyncEpoch::measure(Contribution contribution) {
+  State& state = state_of(contribution.from);
+  std::vector<Respond> earlier;
+  if (state.measuring) earlier.push_back(std::move(state.measuring->respond));
+  state.measuring = std::make_unique<Contribution>(std::move(contribution));
+  return earlier;
+}
+
+std::vector<const wire::PushRequest*> SyncEpoch::measured() const {
+  std::vector<const wire::PushRequest*> step;
+  bool is_any_measuring = false;
+  for (const auto& [participant, state] : participants_) {
+    is_any_measuring = is_any_measuring || state.measuring;
+    const Contribution* sent = state.waiting ? state.waiting.get() : state.measuring.get();
+    if (sent == nullptr || state.applying) return {};
+    step.push_back(sent->push.get());
+  }
+  return is_any_measuring ? step : std::vector<const wire::PushRequest*>();
+}
+
+std::vector<Respond> SyncEpoch::take_measuring() {
+  std::vector<Respond> out;
+  for (auto& [participant, state] : participants_) {
+    if (state.measuring) out.push_back(std::move(state.measuring->respond));
+    state.measuring.reset();
+  }
+  return out;
+}
+
+void SyncEpoch::push(Contribution contribution) {
+  State& state = state_of(contribution.from);
   // Who asked again for its last push may hear that it was applied before finish() was called.
   const bool may_be_early = contribution.change.number != 0;
   if ((state.applying && !may_be_early) || state.waiting) {
@@ -137,8 +173,7 @@ void SyncEpoch::read(Reader& in) {
 std::vector<Respond> SyncEpoch::drop_waits() {
   std::vector<Respond> waiting;
   for (auto& [participant, state] : participants_) {
-    if (state.waiting) waiting.push_back(std::move(state.waiting->respond));
-    state.waiting.reset();
+    state.take_waits(waiting);
   }
   return waiting;
 }

@@ -2,6 +2,7 @@
 //
 //   away     takes no part (any more)
 //   thinking in the epoch, has not pushed this step
+//   measuring has sent what it will push, to hear what the step's mean will be
 //   waiting  has pushed; the step is complete when no participant is thinking
 //   applying its push is being applied; thinking again afterwards
 //
@@ -58,6 +59,12 @@ class SyncEpoch {
   std::vector<Respond> take_over(std::uint32_t trainer);
   /// Throws: Error(config) when the participant takes no part, or its last push has not been applied yet.
   void push(Contribution contribution);
+  /// Throws: as push. Returns the wait of an earlier one of the same participant, whose connection is gone.
+  std::vector<Respond> measure(Contribution contribution);
+  /// What the participants have sent, in the order (trainer, thread), when one measures and all have; else
+  /// nothing.
+  std::vector<const wire::PushRequest*> measured() const;
+  std::vector<Respond> take_measuring();
   /// The pushes of a complete step in the order (trainer, thread), or nothing. They are being applied until
   /// finish() is called with them.
   std::vector<Contribution> take_complete();
@@ -82,7 +89,11 @@ class SyncEpoch {
   struct State {
     bool applying = false;
     std::unique_ptr<Contribution> waiting;
+    std::unique_ptr<Contribution> measuring;
+
+    void take_waits(std::vector<Respond>& to);
   };
+  State& state_of(const Participant& participant);
   struct Steps {
     std::uint64_t taken = 0;    // also those that are being applied
     std::uint64_t applied = 0;  // in the tables

@@ -2,6 +2,8 @@
 // order and each row's gradients are added in that order, so two runs give the same bits.
 #include "ps/sync/sync_step.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 
@@ -82,41 +84,114 @@ void check_sum(const TableConfig& config, std::span<const float> values) {
               "lower the learning rate");
 }
 
-}  // namespace
+void cut(const Clip& clip, std::span<float> values) {
+  if (clip.kind != Clip::Kind::value) return;
+  for (float& value : values) value = std::clamp(value, clip.least, clip.most);
+}
 
-void apply_averaged(const std::vector<Contribution>& step, TableSet& tables) {
-  if (step.size() == 1) return tables.apply(*step.front().push);
+/// The mean of a step's gradients, by table.
+struct StepMean {
+  std::map<std::uint32_t, SparseSum> sparse;
+  std::map<std::uint32_t, std::vector<float>> dense;
+
+  StepMean(const Requests& step, const TableSet& tables);
+  /// The gradients of a table; none where no push has any.
+  std::span<float> of(std::uint32_t table);
+};
+
+StepMean::StepMean(const Requests& step, const TableSet& tables) {
   std::map<std::uint32_t, std::vector<SparsePart>> sparse_parts;
   std::map<std::uint32_t, std::vector<std::span<const float>>> dense_parts;
-  for (const Contribution& contribution : step) {
-    const wire::PushRequest& push = *contribution.push;
-    for (std::size_t i = 0; i < push.keys.size(); ++i) {
-      sparse_parts[push.sections.sparse[i].table].push_back(
-          {push.keys[i], push.gradients[i], statistics_of(push, i)});
+  for (const wire::PushRequest* push : step) {
+    for (std::size_t i = 0; i < push->keys.size(); ++i) {
+      sparse_parts[push->sections.sparse[i].table].push_back(
+          {push->keys[i], push->gradients[i], statistics_of(*push, i)});
     }
-    for (std::size_t i = 0; i < push.dense.size(); ++i) {
-      dense_parts[push.sections.dense[i].table].push_back(push.dense[i]);
+    for (std::size_t i = 0; i < push->dense.size(); ++i) {
+      dense_parts[push->sections.dense[i].table].push_back(push->dense[i]);
     }
   }
   const auto pushes = static_cast<float>(step.size());
-  const float rate = step.front().push->rate;
-  std::map<std::uint32_t, SparseSum> sparse_sums;
-  std::map<std::uint32_t, std::vector<float>> dense_sums;
   for (const auto& [id, parts] : sparse_parts) {
     const TableConfig& config = tables.sparse(id).config();
-    const auto& sum = sparse_sums.emplace(id, average(parts, config, pushes)).first->second;
+    const auto& sum = sparse.emplace(id, average(parts, config, pushes)).first->second;
     check_sum(config, sum.gradients);
   }
   for (const auto& [id, parts] : dense_parts) {
-    const auto& sum = dense_sums.emplace(id, average(parts, pushes)).first->second;
+    const auto& sum = dense.emplace(id, average(parts, pushes)).first->second;
     check_sum(tables.dense(id).config(), sum);
   }
+}
+
+std::span<float> StepMean::of(std::uint32_t table) {
+  if (const auto found = sparse.find(table); found != sparse.end()) return found->second.gradients;
+  if (const auto found = dense.find(table); found != dense.end()) return found->second;
+  return {};
+}
+
+std::vector<float> squares_of(StepMean& mean, const TableSet& tables) {
+  std::vector<float> out;
+  for (const TableConfig& table : tables.clipped_to_norm()) {
+    double sum = 0.0;
+    for (const float value : mean.of(table.id))
+      sum += static_cast<double>(value) * static_cast<double>(value);
+    out.push_back(static_cast<float>(sum));
+  }
+  return out;
+}
+
+/// What the pushes say of all servers, or what there is where this server is the only one.
+std::vector<float> all_squares(const Requests& step, StepMean& mean, const TableSet& tables) {
+  for (const wire::PushRequest* push : step) {
+    if (push->squares.size() == tables.clipped_to_norm().size())
+      return {push->squares.begin(), push->squares.end()};
+  }
+  if (!tables.is_part()) return squares_of(mean, tables);
+  throw Error(ErrorKind::data, "no push of the step says what norm its gradients have on all servers",
+              "start all trainers again together");
+}
+
+void scale(std::span<float> values, float norm, float most) {
+  const float factor = most / std::max(most, norm);
+  for (float& value : values) value *= factor;
+}
+
+void clip(const Requests& step, StepMean& mean, const TableSet& tables) {
+  for (auto& [id, sum] : mean.sparse) cut(tables.sparse(id).config().clip, sum.gradients);
+  for (auto& [id, sum] : mean.dense) cut(tables.dense(id).config().clip, sum);
+  const std::vector<TableConfig>& clipped = tables.clipped_to_norm();
+  if (clipped.empty()) return;
+  const std::vector<float> squares = all_squares(step, mean, tables);
+  float all = 0.0f;
+  for (std::size_t i = 0; i < clipped.size(); ++i) {
+    if (clipped[i].clip.kind == Clip::Kind::global_norm) all += squares[i];
+  }
+  for (std::size_t i = 0; i < clipped.size(); ++i) {
+    const bool is_global = clipped[i].clip.kind == Clip::Kind::global_norm;
+    scale(mean.of(clipped[i].id), std::sqrt(is_global ? all : squares[i]), clipped[i].clip.most);
+  }
+}
+
+}  // namespace
+
+std::vector<float> mean_squares(const Requests& step, const TableSet& tables) {
+  StepMean mean(step, tables);
+  return squares_of(mean, tables);
+}
+
+void apply_averaged(const std::vector<Contribution>& contributions, TableSet& tables) {
+  if (contributions.size() == 1 && !tables.has_clips()) return tables.apply(*contributions.front().push);
+  Requests step;
+  for (const Contribution& contribution : contributions) step.push_back(contribution.push.get());
+  StepMean mean(step, tables);
+  if (tables.has_clips()) clip(step, mean, tables);
+  const float rate = step.front()->rate;
   const MemoryBudget::Stay staying = tables.stay();
-  for (const auto& [id, sum] : sparse_sums) tables.sparse(id).warm(sum.keys);
-  for (const auto& [id, sum] : sparse_sums) {
+  for (const auto& [id, sum] : mean.sparse) tables.sparse(id).warm(sum.keys);
+  for (const auto& [id, sum] : mean.sparse) {
     tables.sparse(id).push(sum.keys, sum.gradients.data(), {sum.shows, sum.clicks, sum.slot}, rate);
   }
-  for (const auto& [id, sum] : dense_sums) tables.dense(id).push(sum, rate);
+  for (const auto& [id, sum] : mean.dense) tables.dense(id).push(sum, rate);
 }
 
 }  // namespace fleetrun::ps

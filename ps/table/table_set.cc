@@ -1,5 +1,6 @@
 #include "ps/table/table_set.h"
 
+#include <algorithm>
 #include <string>
 
 #include "ps/base/key_partition.h"
@@ -29,6 +30,8 @@ PushStatistics statistics_of(const wire::PushRequest& request, std::size_t secti
 
 TableSet::TableSet(const std::vector<TableConfig>& tables, ServerPlace place) : place_(place) {
   for (const TableConfig& config : tables) {
+    has_clips_ = has_clips_ || config.clip.kind != Clip::Kind::none;
+    if (config.clip.is_norm()) to_norm_.push_back(config);
     if (config.kind == TableConfig::Kind::sparse) {
       auto table = std::make_unique<SparseTable>(config);
       if (config.on_disk && place.memory.cold) {
@@ -40,6 +43,7 @@ TableSet::TableSet(const std::vector<TableConfig>& tables, ServerPlace place) : 
       dense_.emplace(config.id, std::make_unique<DenseTable>(config, block.size()));
     }
   }
+  std::ranges::sort(to_norm_, {}, &TableConfig::id);
 }
 
 SparseTable& TableSet::sparse(std::uint32_t id) const {

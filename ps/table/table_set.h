@@ -49,6 +49,11 @@ class TableSet {
   void assign(const wire::PushRequest& request);
   /// Makes room, and keeps rows that are in memory there as long as the result lives.
   MemoryBudget::Stay stay() const;
+  /// The tables that are clipped to a norm, in the order of their ids.
+  const std::vector<TableConfig>& clipped_to_norm() const noexcept { return to_norm_; }
+  bool has_clips() const noexcept { return has_clips_; }
+  /// Whether there are other servers, which have the other parts of tables.
+  bool is_part() const noexcept { return place_.servers > 1; }
   /// First values of this server's block of a dense table.
   void set_dense(const wire::Floats& block, std::span<const float> values);
 
@@ -58,6 +63,8 @@ class TableSet {
   void warm(const wire::PushRequest& request) const;
 
   ServerPlace place_;
+  std::vector<TableConfig> to_norm_;
+  bool has_clips_ = false;
   std::map<std::uint32_t, std::unique_ptr<SparseTable>> sparse_;
   std::map<std::uint32_t, std::unique_ptr<DenseTable>> dense_;
 };

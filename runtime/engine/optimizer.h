@@ -54,6 +54,8 @@ struct OptimizerConfig {
   Clip clip_kind = Clip::none;
   double clip_least = 0.0;
   double clip = 0.0;
+  /// Servers clip the mean over trainers, instead of each trainer what it sends.
+  bool clips_means = false;
   /// A persistable float32 variable of one value, by which learning_rate is multiplied in every step: what a
   /// schedule sets. Empty for none.
   std::string rate = {};

@@ -112,6 +112,7 @@ void bind_plan(py::module_& module) {
       .def_readwrite("clip_kind", &OptimizerConfig::clip_kind)
       .def_readwrite("clip_least", &OptimizerConfig::clip_least)
       .def_readwrite("clip", &OptimizerConfig::clip)
+      .def_readwrite("clips_means", &OptimizerConfig::clips_means)
       .def_readwrite("l1", &OptimizerConfig::l1)
       .def_readwrite("l2", &OptimizerConfig::l2)
       .def_readwrite("learning_rate_power", &OptimizerConfig::learning_rate_power)

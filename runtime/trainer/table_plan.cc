@@ -115,6 +115,29 @@ ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& paramet
   return rule;
 }
 
+/// What servers do to the mean gradient of a parameter.
+ps::Clip clip_of(const OptimizerConfig& config, const std::string& parameter) {
+  const auto own = config.own.find(parameter);
+  if (own != config.own.end() && !own->second.is_clipped) return {};
+  ps::Clip clip;
+  clip.least = static_cast<float>(config.clip_least);
+  clip.most = static_cast<float>(config.clip);
+  switch (config.clip_kind) {
+    case OptimizerConfig::Clip::none:
+      return {};
+    case OptimizerConfig::Clip::value:
+      clip.kind = ps::Clip::Kind::value;
+      break;
+    case OptimizerConfig::Clip::norm:
+      clip.kind = ps::Clip::Kind::norm;
+      break;
+    case OptimizerConfig::Clip::global_norm:
+      clip.kind = ps::Clip::Kind::global_norm;
+      break;
+  }
+  return clip;
+}
+
 /// The sums of data_norm, to which a batch adds what stands for their gradients.
 std::set<std::string> summaries_of(const Program& main) {
   std::set<std::string> names;
@@ -258,7 +281,14 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
   mark_lookups(main, choices);
   auto gradients = engine::append_backward(main, loss);
   const bool averaged = placement == Placement::one_process && sparse.empty();
-  engine::append_clip(main, gradients, config, averaged ? "update" : "backward");
+  const bool clips_means = placement == Placement::server && config.clips_means;
+  const std::set<std::string> summaries =
+      placement == Placement::server ? summaries_of(main) : std::set<std::string>();
+  if (!clips_means) {
+    engine::OptimizerConfig clipping = config;
+    for (const std::string& parameter : summaries) clipping.own[parameter].is_clipped = false;
+    engine::append_clip(main, gradients, clipping, averaged ? "update" : "backward");
+  }
 
   std::map<std::string, TablePlan::Entry> entries;
   for (const auto& [parameter, width] : sparse) {
@@ -285,13 +315,15 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
 
   TablePlan plan;
   plan.placement = placement;
-  const std::set<std::string> summaries = summaries_of(main);
   for (auto& [parameter, entry] : entries) {
     entry.table.id = static_cast<std::uint32_t>(plan.entries.size());
     entry.table.name = parameter;
     entry.table.rule = rule_of(config, parameter, entry.table.kind);
-    if (placement == Placement::server && summaries.contains(parameter))
+    if (summaries.contains(parameter)) {
       entry.table.rule = {.kind = ps::UpdateRule::Kind::summary};
+    } else if (clips_means) {
+      entry.table.clip = clip_of(config, parameter);
+    }
     const auto choice = choices.find(parameter);
     if (choice != choices.end()) {
       take_choice(entry.table, choice->second);

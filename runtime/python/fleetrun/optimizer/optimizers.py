@@ -227,6 +227,8 @@ class Optimizer:
             say_what_is_dense(self, main)
         if adam_d2sum:
             config.adam_d2sum = True
+        # Elsewhere no server knows what the others send.
+        config.clips_means = servers and mode == "sync"
         plan = _native.distribute(
             main.native,
             startup.native,

@@ -346,3 +346,37 @@ TEST_CASE("shows and clicks of equal keys add up on their way, and without any a
     client.leave_epoch(0);
   }
 }
+
+TEST_CASE("any number of servers clip the mean of several trainers as one does") {
+  using enum Clip::Kind;
+  for (const Clip::Kind kind : {norm, global_norm}) {
+    std::vector<std::vector<float>> moved;
+    for (const std::uint32_t servers : {1u, 2u, 3u}) {
+      TableConfig rows = sparse(0, "emb", 2, UpdateRule::Kind::sum);
+      TableConfig fc = dense(1, "fc", 5, UpdateRule::Kind::sum);
+      rows.clip = fc.clip = {kind, 0.0f, 1.0f};
+      const auto clients = make_in_process(servers, 2, Mode::sync, {rows, fc});
+      clients[0]->set_dense(1, std::vector<float>(5));
+      on_threads(2, [&](std::size_t i) {
+        clients[i]->begin_epoch(1);
+        const float sign = i == 0 ? 1.0f : 3.0f;
+        const std::vector<std::uint64_t> keys{5, 6 + i, 9};
+        const std::vector<float> gradients{sign, 2.0f, 3.0f, -sign, 1.0f, 2.0f};
+        const std::vector<float> of_fc{4.0f, -sign, 2.0f, 0.0f, 1.0f};
+        for (int step = 0; step < 3; ++step)
+          clients[i]->push({.thread = 0, .sparse = {{0, keys, gradients}}, .dense = {{1, of_fc}}});
+        clients[i]->leave_epoch(0);
+      });
+      std::vector<float> values(5);
+      clients[0]->pull({.sparse = {}, .dense = {{1, values}}});
+      const std::vector<float> pulled = pull_rows(*clients[0], 0, {5, 6, 7, 9}, 2);
+      values.insert(values.end(), pulled.begin(), pulled.end());
+      moved.push_back(values);
+      float squares = 0.0f;
+      for (const float value : values) squares += value * value;
+      // Three steps in one direction: of the norm 1 each, or of each table's.
+      CHECK(std::sqrt(squares) == doctest::Approx(kind == norm ? 3.0 * std::sqrt(2.0) : 3.0));
+      for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == doctest::Approx(moved[0][i]));
+    }
+  }
+}

@@ -135,3 +135,33 @@ TEST_CASE("a pass that was written is read again, with the steps that are in the
   push(again, 0, 0);
   CHECK(again.take_complete().size() == 1);
 }
+
+TEST_CASE("a step is measured when everybody has come, to measure it or to push") {
+  SyncEpoch epoch;
+  int told = 0;
+  const auto measure = [&](std::uint32_t trainer) {
+    return epoch.measure({{trainer, 0}, std::make_unique<wire::PushRequest>(), [&told](Outcome) { ++told; }});
+  };
+  epoch.begin({{0, 1}, {1, 1}});
+  CHECK(measure(0).empty());
+  CHECK(epoch.measured().empty());
+  CHECK(measure(0).size() == 1);  // who asks again has lost the answer to the first
+  push(epoch, 1, 0);              // it had its answer from a server that was started again since
+  CHECK(epoch.take_complete().empty());
+  CHECK(epoch.measured().size() == 2);
+  for (const Respond& respond : epoch.take_measuring()) respond(Message());
+  CHECK(told == 1);
+  CHECK(epoch.measured().empty());
+  push(epoch, 0, 0);
+  const auto step = epoch.take_complete();
+  CHECK(step.size() == 2);
+  // Of the next step, before this one is in the tables.
+  CHECK(measure(0).empty());
+  CHECK(measure(1).empty());
+  CHECK(epoch.measured().empty());
+  epoch.finish(step);
+  CHECK(epoch.measured().size() == 2);
+  CHECK(epoch.leave_all(0).size() == 1);
+  CHECK(epoch.drop_waits().size() == 1);
+  CHECK(text_of([&] { measure(0); }) == "trainer 0, thread 0 pushes, but has not joined the epoch");
+}

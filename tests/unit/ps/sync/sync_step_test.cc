@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tests/support/ps_tables.h"
@@ -60,4 +61,37 @@ TEST_CASE("sums that overflow change nothing") {
         }) == "table 'fc': the gradients of a step add up to infinity");
   CHECK(tables.sparse(0).rows() == 0);
   CHECK(tables.dense(1).contents().values == std::vector<float>{10.0f});
+}
+
+TEST_CASE("the mean is clipped, and not what each has sent") {
+  TableConfig rows = sparse_table(0, "emb", 1);
+  TableConfig fc = dense_table(1, "fc", 2);
+  fc.min_block = 2;
+  // Means: 1.5 of key 5, -3 of key 6, and 2, 2.
+  const std::vector<Push> pushes{{{5, 6}, {1.0f, -6.0f}, {4.0f, 0.0f}}, {{5}, {2.0f}, {0.0f, 4.0f}}};
+  const auto moved = [&](const Clip& of_rows, const Clip& of_fc, ServerPlace place = {}) {
+    rows.clip = of_rows;
+    fc.clip = of_fc;
+    TableSet tables({rows, fc}, place);
+    tables.set_dense({1, 0, 2}, std::vector<float>(2));
+    apply_averaged(contributions(pushes), tables);
+    std::vector<float> out(2);
+    tables.sparse(0).pull(std::vector<std::uint64_t>{5, 6}, out.data());
+    const std::vector<float> dense = tables.dense(1).contents().values;
+    out.insert(out.end(), dense.begin(), dense.end());
+    return out;
+  };
+  using enum Clip::Kind;
+  CHECK(moved({}, {}) == std::vector<float>{1.5f, -3.0f, 2.0f, 2.0f});
+  CHECK(moved({value, -1.0f, 1.0f}, {}) == std::vector<float>{1.0f, -1.0f, 2.0f, 2.0f});
+  const float of_norm = 1.0f / std::sqrt(8.0f);
+  CHECK(moved({}, {norm, 0.0f, 1.0f})[2] == doctest::Approx(2.0f * of_norm));
+  CHECK(moved({norm, 0.0f, 100.0f}, {norm, 0.0f, 100.0f}) == moved({}, {}));
+  const float of_all = 1.0f / std::sqrt(1.5f * 1.5f + 9.0f + 8.0f);
+  const Clip global{global_norm, 0.0f, 1.0f};
+  const std::vector<float> all = moved(global, global);
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == doctest::Approx(moved({}, {})[i] * of_all));
+  CHECK(text_of([&] {
+          moved(global, global, {1, 2});
+        }) == "no push of the step says what norm its gradients have on all servers");
 }
