@@ -88,7 +88,8 @@ class Backward final : public GradientBuilder {
 
   Program& program_;
   Operator op_;
-  /// Variables that need a gradient: a trainable parameter is among their ancestors.
+  /// Variables that need a gradient: a trainable parameter is among their ancestors, or what is fed and has
+  /// stop_gradient=False.
   std::set<std::string> wanted_;
   /// Parameters of lookups that are used in another way too.
   std::set<std::string> dense_;
@@ -100,7 +101,8 @@ class Backward final : public GradientBuilder {
 
 void Backward::mark_wanted(std::size_t operators) {
   for (const auto& [name, variable] : program_.variables()) {
-    if (variable.trainable && has_gradients(variable.type)) wanted_.insert(name);
+    const bool is_asked = variable.trainable || (variable.is_data && !variable.stop_gradient);
+    if (is_asked && has_gradients(variable.type)) wanted_.insert(name);
   }
   std::map<std::string, std::pair<int, int>> uses;  // by row lookups, otherwise
   for (std::size_t i = 0; i < operators; ++i) {
@@ -227,9 +229,14 @@ std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss) {
 
   std::vector<ParameterGradient> result;
   std::vector<std::string> parameters;
+  std::vector<std::string> fed;
   for (const auto& [name, variable] : program_.variables()) {
-    if (variable.trainable) parameters.push_back(name);
+    if (variable.trainable)
+      parameters.push_back(name);
+    else if (variable.is_data && wanted_.contains(name))
+      fed.push_back(name);
   }
+  for (const std::string& name : fed) add_up(name);
   for (const std::string& name : parameters) {
     if (const auto rows = rows_.find(name); rows != rows_.end()) {
       append_row_gradient(name, rows->second);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fleetrun import _lazy
 from fleetrun._arguments import refuse
 from fleetrun._types import Any, Parameter, Sequence, Variable
+from fleetrun.optimizer._parameters import moving, named
 from fleetrun.static.differentiated import differentiate, grad_var_name, pairs
 
 __all__ = ["append_backward", "grad_var_name", "gradients"]
@@ -24,12 +25,12 @@ def append_backward(
     An embedding with is_sparse has a gradient of all its rows here. Throws: Error(config) after an
     optimizer's minimize(), and for tables of rows (sparse_embedding): they have no gradient of their own.
     """
-    refuse(
-        "paddle.static.append_backward", no_grad_set=(no_grad_set or None, None), callbacks=(callbacks, None)
-    )
+    function = "paddle.static.append_backward"
+    refuse(function, callbacks=(callbacks, None))
     program = loss.program
-    differentiate(program, loss)
-    return pairs(program, parameter_list)
+    with moving(program, named(function, parameter_list), named(function, no_grad_set) or set(), function):
+        differentiate(program, loss)
+        return pairs(program)
 
 
 def gradients(

@@ -1,5 +1,6 @@
 """Gradient clipping: what an optimizer's grad_clip says. Gradients are cut before weight decay is added, on
-trainers before they are sent to servers, and on replicas and collective trainers when they are averaged.
+trainers before they are sent to servers, and in sync mode, on replicas and on collective trainers when they
+are averaged.
 ParamAttr(need_clip=False) leaves a parameter out."""
 
 from __future__ import annotations
@@ -69,11 +70,14 @@ class ClipGradByGlobalNorm(_OnGradients):
     """All gradients are scaled down by one factor where the norm of all of them together is larger than
     clip_norm.
 
-    group_name: accepted; an optimizer's parameters are one group. On several trainers with servers each has
-    its own norm.
+    group_name: accepted; an optimizer's parameters are one group. auto_skip_clip: accepted; nothing is
+    scaled where the norm is not larger. With servers the norm is of the mean over trainers in sync mode, and
+    in other modes each trainer has its own.
     """
 
-    def __init__(self, clip_norm: float, group_name: str = "default_group") -> None:
+    def __init__(
+        self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False
+    ) -> None:
         self.clip_norm = float(clip_norm)
         self.group_name = group_name
 

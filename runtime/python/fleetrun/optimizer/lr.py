@@ -532,7 +532,7 @@ class ReduceOnPlateau(LRScheduler):
         """Goes on to the next epoch, or to `epoch`, at the end of which the metric is `metrics`: one
         number."""
         if metrics is not None:
-            self._judge(float(metrics))
+            self._judge(_one_number(metrics))
         super().step(epoch)
 
     def _judge(self, metric: float) -> None:
@@ -557,6 +557,18 @@ class ReduceOnPlateau(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in self._STATE}
+
+
+def _one_number(metrics):
+    # What Executor.run() fetches of a loss is an array, of no axis or one.
+    values = getattr(metrics, "reshape", lambda _: [metrics])(-1)
+    if len(values) != 1:
+        raise Error(
+            "config",
+            f"paddle.optimizer.lr.ReduceOnPlateau.step: the metric is {len(values)} values",
+            "give it one, as the mean of the losses",
+        )
+    return float(values[0])
 
 
 def _above_zero(schedule, **arguments):

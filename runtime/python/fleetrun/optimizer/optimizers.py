@@ -1,6 +1,6 @@
 """Optimizers as a script makes them. minimize() puts backward and updates into the program."""
 
-import math
+import contextlib
 
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse, warn_once
@@ -11,6 +11,7 @@ from fleetrun._types import Any, Callable, Parameter, Program, Sequence, Variabl
 from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer import rates
+from fleetrun.optimizer._parameters import moving, named, without_decay
 from fleetrun.optimizer._rows import say_what_is_dense
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static import differentiated
@@ -39,9 +40,11 @@ class Optimizer:
         weight_decay: float | WeightDecay | None,
         grad_clip: Clip | None,
         refused: dict[str, tuple[Any, Any]],
+        parameters: Any,
         **config: Any,
     ) -> None:
         function = f"paddle.optimizer.{type(self).__name__}"
+        self._chosen = named(function, parameters)
         if isinstance(learning_rate, bool) or not isinstance(
             learning_rate, (int, float, LRScheduler, framework.Variable)
         ):
@@ -53,14 +56,14 @@ class Optimizer:
         if not isinstance(learning_rate, (int, float, LRScheduler)):
             rates.expect_one(function, learning_rate)
         if isinstance(learning_rate, (int, float)):
-            _finite(function, learning_rate=learning_rate)
+            rates.expect_finite(function, learning_rate=learning_rate)
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
         for name, value in config.items():
             if not isinstance(value, (bool, int, float)):
                 raise Error(
                     "config", f"{function}({name}={value!r}) is not supported", f"give {name} as a number"
                 )
-        _finite(function, **config)
+        rates.expect_finite(function, **config)
         if grad_clip is not None and not isinstance(grad_clip, clip.KINDS):
             raise Error(
                 "config",
@@ -119,12 +122,17 @@ class Optimizer:
         Throws: Error(config) for a loss with more than one value, or an initializer or optimizer that a
         sparse table cannot honour, naming it.
         """
-        chosen = parameters or parameter_list
-        if not chosen and not no_grad_set:
+        with self.moving(loss.program, parameters or parameter_list, no_grad_set):
             return self.distribute(loss, startup_program, "async", servers=False)
-        pairs = self.backward(loss, startup_program, chosen, no_grad_set)
-        self.apply_gradients(pairs)
-        return [], pairs
+
+    def moving(
+        self, main: Program, parameters: Any, no_grad_set: Any
+    ) -> contextlib.AbstractContextManager[None]:
+        """Where only those parameters are trainable that minimize(parameters=, no_grad_set=) moves, or where
+        it has none that this optimizer was given. Throws: Error(config) as it is entered."""
+        function = f"paddle.optimizer.{type(self).__name__}"
+        chosen = named(function, parameters) or self._chosen
+        return moving(main, chosen, named(function, no_grad_set) or set(), function)
 
     def backward(
         self,
@@ -138,13 +146,11 @@ class Optimizer:
         """[(parameter, gradient)] of append_backward(), for apply_gradients(). parameters: those alone;
         no_grad_set: not those. Throws: as append_backward()."""
         main = loss.program
-        left_out = {one if isinstance(one, str) else one.name for one in no_grad_set or ()}
-        unknown = left_out - {parameter.name for parameter in main.all_parameters()}
-        refuse("Optimizer.backward", callbacks=(callbacks, None), no_grad_set=(sorted(unknown), []))
+        refuse("Optimizer.backward", callbacks=(callbacks, None))
         self._startup = startup_program
-        differentiated.differentiate(main, loss, self._native_config(main, "learning_rate"))
-        pairs = differentiated.pairs(main, parameters or parameter_list or None)
-        return [(parameter, gradient) for parameter, gradient in pairs if parameter.name not in left_out]
+        with self.moving(main, parameters or parameter_list, no_grad_set):
+            differentiated.differentiate(main, loss, self._native_config(main, "learning_rate"))
+            return differentiated.pairs(main)
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Any]:
         """Appends what moves each parameter of [(parameter, gradient)] by its gradient, clipped and with
@@ -222,6 +228,7 @@ class Optimizer:
             )
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
+        differentiated.expect_first_order(main, loss)
         schedule, rate, config = self._native_rate(main, startup)
         if not servers:
             say_what_is_dense(self, main)
@@ -249,7 +256,7 @@ class Optimizer:
         return [], [
             (parameter, parameter.name + "@GRAD")
             for parameter in main.all_parameters()
-            if main.has_var(parameter.name + "@GRAD")
+            if parameter.trainable and main.has_var(parameter.name + "@GRAD")
         ]
 
     def _native_config(self, main, rate):
@@ -279,16 +286,6 @@ class Optimizer:
         return config
 
 
-def _finite(function, **numbers):
-    for name, value in numbers.items():
-        if not math.isfinite(value):
-            raise Error(
-                "config",
-                f"{function}({name}={value!r}) is not a number that can be computed with",
-                f"give {name} as a number",
-            )
-
-
 class SGD(Optimizer):
     """w -= learning_rate * g."""
 
@@ -304,7 +301,7 @@ class SGD(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(
-            learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False)}
+            learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False)}, parameters
         )
 
 
@@ -338,6 +335,7 @@ class Momentum(Optimizer):
                 "rescale_grad": (rescale_grad, 1.0),
                 "use_multi_tensor": (use_multi_tensor, False),
             },
+            parameters,
             momentum=momentum,
             nesterov=bool(use_nesterov),
         )
@@ -363,6 +361,7 @@ class Adagrad(Optimizer):
             weight_decay,
             grad_clip,
             {},
+            parameters,
             epsilon=epsilon,
             initial_accumulator=initial_accumulator_value,
         )
@@ -395,6 +394,7 @@ class Adam(Optimizer):
             weight_decay,
             grad_clip,
             {"multi_precision": (multi_precision, False), "use_multi_tensor": (use_multi_tensor, False)},
+            parameters,
             beta1=beta1,
             beta2=beta2,
             epsilon=epsilon,
@@ -434,7 +434,7 @@ class AdamW(Adam):
         self._decays = apply_decay_param_fun
 
     def _native_config(self, main, rate):
-        return _with_decays(super()._native_config(main, rate), main, self._decays)
+        return without_decay(super()._native_config(main, rate), main, self._decays)
 
 
 class Adamax(Optimizer):
@@ -455,7 +455,7 @@ class Adamax(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(
-            learning_rate, weight_decay, grad_clip, {}, beta1=beta1, beta2=beta2, epsilon=epsilon
+            learning_rate, weight_decay, grad_clip, {}, parameters, beta1=beta1, beta2=beta2, epsilon=epsilon
         )
 
 
@@ -475,7 +475,7 @@ class Adadelta(Optimizer):
         grad_clip: Clip | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, grad_clip, {}, rho=rho, epsilon=epsilon)
+        super().__init__(learning_rate, weight_decay, grad_clip, {}, parameters, rho=rho, epsilon=epsilon)
 
 
 class Lamb(Optimizer):
@@ -504,6 +504,7 @@ class Lamb(Optimizer):
             None,
             grad_clip,
             {"multi_precision": (multi_precision, False)},
+            parameters,
             beta1=beta1,
             beta2=beta2,
             epsilon=epsilon,
@@ -515,16 +516,7 @@ class Lamb(Optimizer):
     def _native_config(self, main, rate):
         excludes = self._excludes
         decays = None if excludes is None else lambda name: not excludes(main.var(name))
-        return _with_decays(super()._native_config(main, rate), main, decays)
-
-
-def _with_decays(config, main, decays):
-    """`config` without the decay of parameters that `decays`, a function of their name, is False for."""
-    if decays is not None:
-        config.undecayed = {
-            parameter.name for parameter in main.all_parameters() if not decays(parameter.name)
-        }
-    return config
+        return without_decay(super()._native_config(main, rate), main, decays)
 
 
 class Ftrl(Optimizer):
@@ -553,6 +545,7 @@ class Ftrl(Optimizer):
             weight_decay,
             grad_clip,
             {},
+            parameters,
             l1=l1,
             l2=l2,
             learning_rate_power=lr_power,
@@ -593,6 +586,7 @@ class RMSProp(Optimizer):
             weight_decay,
             grad_clip,
             {},
+            parameters,
             rho=rho,
             epsilon=epsilon,
             momentum=momentum,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._types import Program, Variable
@@ -47,3 +49,14 @@ def rate_variable(main: Program, startup: Program, value: float) -> str:
         program.native.add_variable(name, "float32", [1], persistable=True)
     startup.native.append("fill_constant", [], [name], {"shape": [1], "value": value, "dtype": "float32"})
     return name
+
+
+def expect_finite(function: str, **numbers: float) -> None:
+    """Throws: Error(config) for a number that is none, or infinite."""
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            raise Error(
+                "config",
+                f"{function}({name}={value!r}) is not a number that can be computed with",
+                f"give {name} as a number",
+            )

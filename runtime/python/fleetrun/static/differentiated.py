@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._types import Any, Parameter, Program, Sequence, Variable
+from fleetrun._types import Parameter, Program, Sequence, Variable
 from fleetrun.static.training import is_trained
 
 __all__ = ["differentiate", "expect_rows", "grad_var_name", "KEYS", "pairs"]
@@ -30,23 +30,41 @@ def differentiate(program: Program, loss: Variable, optimizer: _native.Optimizer
             f"the program has gradients already, and those of {loss.name} are asked for",
             "call minimize(), append_backward() or gradients() once for a program",
         )
+    expect_first_order(program, loss)
     if optimizer is None:
         _SPARSE.of(program).update(
             op.inputs[0] for op in program.ops if op.type == "embedding" and op.attributes.get("is_sparse")
         )
     made = _native.append_backward(program.native, loss.name, optimizer)
     KEYS.of(program).update({gradient: keys for _, gradient, keys in made if keys})
+    for name in [grad_var_name(each.name) for each in program.list_vars()]:
+        if program.has_var(name):
+            program.var(name).stop_gradient = False  # which expect_first_order() asks
 
 
-def pairs(program: Program, parameter_list: Sequence[Any] | None) -> list[tuple[Parameter, Variable]]:
-    """[(parameter, gradient)] of a differentiated program, of parameter_list where it is given."""
-    wanted = None
-    if parameter_list is not None:
-        wanted = {one if isinstance(one, str) else one.name for one in parameter_list}
+def expect_first_order(program: Program, loss: Variable) -> None:
+    """Throws: Error(config) where the loss is computed from a gradient, through which none would flow."""
+    ops, needed = program.ops, {loss.name}
+    if all(op.attributes.get("role") != "backward" for op in ops):
+        return
+    for op in reversed(ops):
+        made = [name for name in op.outputs if name in needed and not program.var(name).stop_gradient]
+        if made and op.attributes.get("role") == "backward":
+            raise Error(
+                "config",
+                f"{loss.name} is computed from {made[0]}, a gradient, which has none of its own here",
+                f"take it for a constant ({made[0]}.stop_gradient = True), or train with the real Paddle",
+            )
+        if made:
+            needed.update(op.inputs)
+
+
+def pairs(program: Program) -> list[tuple[Parameter, Variable]]:
+    """[(parameter, gradient)] of a differentiated program, of parameters that are trainable."""
     return [
         (parameter, program.var(grad_var_name(parameter.name)))
         for parameter in program.all_parameters()
-        if program.has_var(grad_var_name(parameter.name)) and (wanted is None or parameter.name in wanted)
+        if parameter.trainable and program.has_var(grad_var_name(parameter.name))
     ]
 
 

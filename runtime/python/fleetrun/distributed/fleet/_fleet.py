@@ -262,16 +262,18 @@ class Fleet(Saving):
                 startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
             )
         if self._is_collective:
-            return self._minimize_collectively(loss, startup_program)
+            return self._minimize_collectively(loss, startup_program, parameter_list, no_grad_set)
         exchange = exchange_of(self._strategy)
-        result = self._optimizer.distribute(
-            loss,
-            startup_program,
-            exchange.mode,
-            self._role.distributed,
-            getattr(self._strategy, "tables", None),
-            self._has_adam_d2sum(exchange.mode),
-        )
+        main = loss.program  # type: ignore[union-attr]
+        with self._optimizer.moving(main, parameter_list, no_grad_set):
+            result = self._optimizer.distribute(
+                loss,
+                startup_program,
+                exchange.mode,
+                self._role.distributed,
+                getattr(self._strategy, "tables", None),
+                self._has_adam_d2sum(exchange.mode),
+            )
         self._take_training(loss)
         self._tell_trainers(self.training.main)
         self.training.exchange = exchange
@@ -297,7 +299,7 @@ class Fleet(Saving):
             )
         return kind == "Adam"
 
-    def _minimize_collectively(self, loss, startup_program):
+    def _minimize_collectively(self, loss, startup_program, parameters, no_grad_set):
         from fleetrun import framework
         from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
@@ -311,7 +313,7 @@ class Fleet(Saving):
             )
         startup = startup_program or framework.default_startup_program()
         collective = CollectiveProgram(self._strategy, startup, loss.name)
-        result = self._optimizer.minimize(loss, startup)
+        result = self._optimizer.minimize(loss, startup, parameters, no_grad_set)
         self._take_training(loss)
         self.training.collective = collective
         return result
