@@ -1,5 +1,6 @@
 """What `fleetrun check` runs: as a file, so that no module of the current folder stands in the way."""
 
+import gc
 import os
 import sys
 import traceback
@@ -9,6 +10,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 if sys.path and os.path.abspath(sys.path[0] or os.curdir) in (_HERE, os.path.abspath(os.curdir)):
     del sys.path[0]
 sys.path.append(os.path.dirname(os.path.dirname(_HERE)))
+gc.disable()  # a check ends before it has much to free
 sys.setrecursionlimit(10_000)  # calls within calls of a script are that here, too
 
 from fleetrun._check.command import main  # noqa: E402

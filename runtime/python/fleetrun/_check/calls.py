@@ -13,6 +13,7 @@ from fleetrun._check.expressions import Expressions
 from fleetrun._check.findings import Finding
 from fleetrun._check.names import BuiltinMethod
 from fleetrun._check.surroundings import ARGUMENTS, ASKED, saved_path, set_by_script
+from fleetrun._check.texts import text_of
 from fleetrun._check.values import (
     UNKNOWN,
     Abstract,
@@ -126,7 +127,7 @@ class Calls(Expressions):
                 callable(function) and not isinstance(function, Abstract)
             ):
                 self.uses_package = True
-                result = self._of_package(function, ast.unparse(node.func), args, keywords, exact)
+                result = self._of_package(function, text_of(node.func), args, keywords, exact)
                 self._hand_over(args, keywords, True)
                 return result
             return self.apply(function, args, keywords, exact)
@@ -328,7 +329,7 @@ class Calls(Expressions):
         if name in ASKED and len(args) == 1:
             return self.around.is_there(name, args[0])
         if name.startswith("sys.path."):
-            self._search(name, args)
+            self.search(name, args)
             return None
         if name in ("importlib.import_module", "builtins.__import__") and args:
             return self.import_module(args[0], self.here) if isinstance(args[0], str) else UNKNOWN
@@ -374,15 +375,17 @@ class Calls(Expressions):
         """value.name = given."""
         raise NotImplementedError
 
-    def _search(self, name: str, args: list[Any]) -> None:
-        """sys.path.append(FOLDER), sys.path.insert(0, FOLDER)."""
-        folder = args[-1] if args else UNKNOWN
-        if not isinstance(folder, str):
+    def search(self, name: str, args: list[Any]) -> None:
+        """sys.path.append(FOLDER), sys.path.insert(0, FOLDER), sys.path.extend([FOLDER, …])."""
+        given = args[-1] if args else UNKNOWN
+        known = (items_of(given) or []) if name.endswith("extend") else [given]
+        folders = [each for each in known if isinstance(each, str)]
+        if not folders or len(folders) < len(known):
             self.has_unknown_path = True
         elif name.endswith("insert"):
-            self.path.insert(0, folder)
+            self.path[:0] = folders
         else:
-            self.path.append(folder)
+            self.path += folders
 
     def _asked(self, name: str, args: list[Any]) -> Any:
         """getattr(value, name[, default]), hasattr(value, name). Throws: package.Refused, Caught."""

@@ -7,8 +7,10 @@ import functools
 import importlib
 import importlib.util
 import json
+import math
 import os
 import posixpath
+import string
 import sys
 import types
 from collections.abc import Callable
@@ -42,6 +44,9 @@ _VALUES: dict[str, Any] = {
     "sys.version_info": tuple(sys.version_info), "sys.version": sys.version, "sys.platform": sys.platform,
     "sys.maxsize": sys.maxsize, "os.name": os.name, "os.sep": os.sep, "os.linesep": os.linesep,
     "sys.executable": sys.executable, "six.PY2": False, "six.PY3": True, "typing.TYPE_CHECKING": False,
+    **{f"{module.__name__ if module is not posixpath else 'os.path'}.{name}": value
+       for module in (posixpath, os, math, string) for name, value in vars(module).items()
+       if name[0] != "_" and isinstance(value, (str, int, float))},
 }  # fmt: skip
 _LARGEST = 4096
 

@@ -13,6 +13,7 @@ from typing import Any
 from fleetrun._check import foreign, package
 from fleetrun._check.findings import Finding, split_message
 from fleetrun._check.surroundings import Surroundings
+from fleetrun._check.texts import text_of
 from fleetrun._check.values import (
     UNKNOWN,
     Bound,
@@ -154,7 +155,7 @@ class Names:
             getattr(node, "lineno", 1),
             getattr(node, "col_offset", 0) + 1,
             kind,
-            ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Name)) else "",
+            text_of(node) if isinstance(node, (ast.Attribute, ast.Name)) else "",
             text,
             instead,
             certain=self.maybe == 0,

@@ -16,6 +16,7 @@ from typing import Any
 from fleetrun._check import package
 from fleetrun._check.calls import Calls, Exit, Leave, Raised, Return
 from fleetrun._check.names import Caught
+from fleetrun._check.texts import reading, stored_names, text_of
 from fleetrun._check.values import (
     UNKNOWN,
     Class,
@@ -92,6 +93,8 @@ class Statements(Calls):
             value.attributes[name] = join(before, given) if self.maybe or self.in_loop else given
         elif isinstance(value, (Module, Class)):
             value.names[name] = given
+        elif isinstance(value, Foreign) and (value.name, name) == ("sys", "path"):
+            self.has_unknown_path = True
 
     def _set_item(self, target: ast.Subscript, value: Any, frame: Frame) -> None:
         owner = self.evaluate(target.value, frame)
@@ -108,7 +111,10 @@ class Statements(Calls):
         elif isinstance(owner, Foreign) and owner.name == "os.environ":
             self.around.set_variable(index, value if not self.maybe else UNKNOWN)
         elif isinstance(owner, Foreign) and owner.name == "sys.path":
-            self.has_unknown_path = True
+            if isinstance(index, int) and isinstance(value, str) and not self.maybe:
+                self.path[index : index + (index == 0)] = [value]  # 0: instead of the script's own folder
+            else:
+                self.has_unknown_path = True
 
     def _assign_statement(self, node: ast.Assign, frame: Frame) -> None:
         value = self.evaluate(node.value, frame)
@@ -121,8 +127,9 @@ class Statements(Calls):
 
     def _augassign_statement(self, node: ast.AugAssign, frame: Frame) -> None:
         value = self.evaluate(node.value, frame)
-        reading = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node.target)
-        before = self.evaluate(reading, frame)
+        before = self.evaluate(reading(node.target), frame)
+        if isinstance(before, Foreign) and before.name == "sys.path":
+            return self.search("sys.path.extend", [value])
         loose = isinstance(before, Listing) and (self.maybe or self.in_loop)
         result = self.binary(node.op, before, value, node)
         if loose and isinstance(result, Listing):
@@ -222,7 +229,7 @@ class Statements(Calls):
 
     def _raise_statement(self, node: ast.Raise, frame: Frame) -> None:
         self.evaluate(node.exc, frame)
-        text = ast.unparse(node.exc) if node.exc is not None else ""
+        text = text_of(node.exc) if node.exc is not None else ""
         raised = (
             text and self.is_sure and not self.in_role and "NotImplemented" not in text and "Skip" not in text
         )
@@ -249,7 +256,7 @@ class Statements(Calls):
     def arms(self, node: ast.AST, test: Any, frame: Frame, *arms: Callable[[], None]) -> None:
         """Walks each arm from here; what they leave is joined. Throws: Leave, where every arm does: the one
         behind which the script goes on."""
-        unsure = not (isinstance(test, ast.expr) and _ROLE.search(ast.unparse(test)))
+        unsure = not (isinstance(test, ast.expr) and _ROLE.search(text_of(test)))
         before = dict(frame.names)
         ends: list[dict[str, Any]] = []
         left: Leave | None = None
@@ -315,20 +322,16 @@ class Statements(Calls):
     @staticmethod
     def _forget(loop: ast.For | ast.While, frame: Frame) -> None:
         """Constants that the loop writes are not known within it."""
-        for node in ast.walk(loop):
-            if (
-                isinstance(node, ast.Name)
-                and isinstance(node.ctx, ast.Store)
-                and isinstance(frame.names.get(node.id), (bool, int, float, str))
-            ):
-                frame.names[node.id] = UNKNOWN
+        for name in stored_names(loop):
+            if isinstance(frame.names.get(name), (bool, int, float, str)):
+                frame.names[name] = UNKNOWN
 
     def _with_statement(self, node: ast.With, frame: Frame) -> None:
         entered: list[Any] = []
         elsewhere = self.elsewhere
         expects = False
         for item in node.items:
-            text = ast.unparse(item.context_expr)
+            text = text_of(item.context_expr)
             expects = expects or "assertRaises" in text or "pytest.raises" in text
             value = self.evaluate(item.context_expr, frame)
             if item.optional_vars is not None:
@@ -404,9 +407,9 @@ class Statements(Calls):
     @staticmethod
     def _may_leave(handlers: list[ast.ExceptHandler]) -> bool:
         """Whether an error of any kind, which the body may have for its own reasons, ends the function."""
-        broad = [each for each in handlers if each.type is None or ast.unparse(each.type) == "Exception"]
+        broad = [each for each in handlers if each.type is None or text_of(each.type) == "Exception"]
         return any(
-            isinstance(last, ast.Return) or "exit(" in ast.unparse(last)
+            isinstance(last, ast.Return) or "exit(" in text_of(last)
             for each in broad
             for last in each.body[-1:]
         )
