@@ -77,8 +77,8 @@ class ScopeVariable(Elements):
         import numpy
 
         values = numpy.ascontiguousarray(array)
-        if values.dtype == numpy.int32 and self._scope.has(self.name):
-            before = numpy.asarray(self._scope.value(self.name))
+        if values.dtype == numpy.int32 and self._is_initialized():
+            before = self.__array__()
             values = values.astype(before.dtype) if before.dtype == numpy.int64 else values
         self._scope.set_value(self.name, values)
 

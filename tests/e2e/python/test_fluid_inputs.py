@@ -102,3 +102,31 @@ assert np.allclose(values[0], [0.7, 1.1]) and np.allclose(values[1], [0.35, 0.75
 assert np.allclose(values[3], [0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9])
 assert np.allclose(values[4], [0, 0.05, 0.1, 0.15, 0.6, 0.7, 0.8, 0.9])
 """)
+
+
+def test_an_input_may_be_persistable_and_one_replica_decays_by_hand(run):
+    """As ERNIE's reading comprehension, and PALM's weight decay over one replica."""
+    run(HEAD + """
+import os
+x = layers.data("x", [2])
+x.persistable = True
+ones = fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(1.0))
+loss = layers.mean(layers.fc(x, 1, param_attr=ones, bias_attr=False))
+program = fluid.default_main_program()
+(pair,) = fluid.optimizer.SGD(0.1).minimize(loss)[1]
+before = pair[0] * 1.0
+with program._optimized_guard(pair):
+    layers.assign(pair[0] - before * 0.5, pair[0])
+exe.run(fluid.default_startup_program())
+compiled = fluid.CompiledProgram(program).with_data_parallel(loss_name=loss.name)
+(value,) = exe.run(compiled, feed=fed("x", (4, 2)), fetch_list=[loss])
+assert value.shape == (1,) and np.allclose(value, 0.7)
+fluid.io.save_persistables(exe, "kept")
+assert "x" not in os.listdir("kept") and "w" in os.listdir("kept")
+assert np.allclose(fluid.io.load_program_state("kept")["w"], [[0.5 * (1 - 0.03)], [0.5 * (1 - 0.04)]])
+count = fluid.global_scope().var("count").get_tensor()
+count.set(np.array([3], "int32"), fluid.CPUPlace())
+assert np.array_equal(np.array(count), [3])
+reader = layers.py_reader(4, [[-1, 2]], ["float32"])
+assert reader.queue.size() == 0
+""", CPU_NUM="1")

@@ -142,12 +142,18 @@ class Reader:
 
     def __init__(self, variables: Sequence[Variable], capacity: int, use_double_buffer: bool = True) -> None:
         self.variables = list(variables)
-        loader = GeneratorLoader(self.variables, capacity, use_double_buffer, False, False, False, True)
+        self._loader = GeneratorLoader(self.variables, capacity, use_double_buffer, False, False, False, True)
+        loader = self._loader
         self.start: Callable[[], None] = loader.start
         self.reset: Callable[[], None] = loader.reset
         self.decorate_paddle_reader = self.decorate_sample_list_generator = loader.set_sample_list_generator
         self.decorate_tensor_provider = self.decorate_batch_generator = loader.set_batch_generator
         self.decorate_sample_generator = loader.set_sample_generator
+
+    @property
+    def queue(self) -> Any:
+        """The batches that are made ahead: queue.size(), queue.close()."""
+        return self._loader.queue
 
 
 def py_reader(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from fleetrun import framework, tensor
+from fleetrun import _creation, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._padding import constant_pad
 from fleetrun._types import Any, Callable, DTypeLike, Sequence, Variable
@@ -422,9 +422,9 @@ def uniform_random_batch_size_like(
 def gaussian_random(
     shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: DTypeLike = "float32"
 ) -> Variable:
-    """Normal with this mean and deviation: new values in every run."""
-    refuse("fluid.layers.gaussian_random", seed=(seed, 0))
-    return tensor.scale(tensor.randn(shape, dtype), std, mean)
+    """Normal with this mean and deviation: new values in every run. seed: of its numbers, 0 for the
+    program's."""
+    return tensor.scale(_creation._random("normal", shape, 0.0, 1.0, dtype, seed), std, mean)
 
 
 def gaussian_random_batch_size_like(

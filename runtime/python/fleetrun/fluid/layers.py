@@ -49,6 +49,7 @@ __getattr__, __dir__ = _lazy.attach(
         "pad2d": "fluid._padding:pad2d",
         "pad_constant_like": "fluid._padding:pad_constant_like",
         "pool3d": "fluid._pool3d:pool3d",
+        **_lazy.names("fluid._distributions", "Categorical Normal Uniform"),
         **_lazy.names(
             "static.nn",
             "batch_norm continuous_value_model conv2d layer_norm prelu",

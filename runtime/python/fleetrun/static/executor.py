@@ -417,12 +417,13 @@ def _of_one_replica(value, merged):
 
 def _replica_runner(compiled, program, scope):
     """The native runner of a data parallel program over `scope`, a new one when the program has grown since;
-    None for any other program, and for one replica of a program with tables."""
+    None for any other program, and for one replica that exchanges nothing with other trainers."""
     if not _is_data_parallel(compiled):
         return None
     training = tables_of(program)
     tables = training if training is not None and training.plan.tables() else None
-    if tables is not None and compiled.replicas == 1:
+    alone = tables is not None or training is None or training.collective is None
+    if alone and compiled.replicas == 1:
         return None
     if training is not None and training.makes_gradients and compiled.replicas > 1:
         raise Error(

@@ -95,8 +95,14 @@ def _chosen(program, vars, predicate):
     return {
         variable if isinstance(variable, str) else variable.name
         for variable in listed
-        if predicate is None or predicate(variable)
+        if (predicate is None or predicate(variable)) and not _is_fed(program, variable)
     }
+
+
+def _is_fed(program, variable):
+    """Whether it is an input, which a script may have made persistable."""
+    name = variable if isinstance(variable, str) else variable.name
+    return program.has_var(name) and program.native.variable(name).is_data
 
 
 def _as_paddle(program, values):
