@@ -244,3 +244,27 @@ with paddle.static.scope_guard(paddle.static.Scope()):
     found = exe.run(program, feed={feeds[0]: feed["x"]}, fetch_list=fetches)[0]
 np.testing.assert_array_equal(found, wanted)
 """)
+
+
+def test_functions_count_as_the_layers_that_they_count_as_in_paddle(run):
+    """Else parameters behind them are not those of Paddle's checkpoints. Names: Paddle 2.6.2's."""
+    run("""
+import fleetrun as paddle
+import fleetrun.nn.functional as F
+paddle.enable_static()
+x = paddle.static.data("x", [2, 4, 4, 4])
+rows, label = paddle.static.data("rows", [2, 3]), paddle.static.data("label", [2, 1], "int64")
+def counted(call):
+    with paddle.utils.unique_name.guard():
+        call()
+        return [paddle.utils.unique_name.generate(kind) for kind in ("layer_norm", "instance_norm", "embedding")]
+first = ["layer_norm_0", "instance_norm_0", "embedding_0"]
+norm = ["layer_norm_0", "instance_norm_1", "embedding_0"]
+weight = paddle.create_parameter([3, 3], "float32")
+assert counted(lambda: F.instance_norm(x)) == norm
+assert counted(lambda: paddle.static.nn.instance_norm(x)) == norm
+assert counted(lambda: paddle.nn.GroupNorm(2, 4)(x)) == first
+assert counted(lambda: paddle.static.nn.group_norm(x, 2)) == first
+assert counted(lambda: paddle.static.nn.nce(rows, label, 10)) == first
+assert counted(lambda: F.hsigmoid_loss(rows, label, 4, weight)) == first
+""")

@@ -58,4 +58,4 @@ def _complete(label, classes):
 
 def _rows(weight, places, is_sparse):
     attributes = {"is_sparse": bool(is_sparse), "padding_idx": -1}
-    return framework.append("embedding", "embedding", [weight, places], attributes)
+    return framework.append("rows_of_nodes", "embedding", [weight, places], attributes)

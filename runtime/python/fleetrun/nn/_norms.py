@@ -151,7 +151,7 @@ def group_norm(
     data_format: str = "NCHW",
 ) -> Variable:
     """(x - mean) / sqrt(variance + epsilon) over each group of channels of each example, times weight plus
-    bias of each channel."""
+    bias of each channel. Counts as no layer_norm: a script's own ones are named as if this were none."""
     last = data_format in ("NLC", "NHWC", "NDHWC")
     channels = x.shape[-1 if last else 1]
     if channels < 1 or channels % groups:
@@ -163,8 +163,9 @@ def group_norm(
     first = [0, x.ndim - 1, *range(1, x.ndim - 1)]
     moved = tensor.transpose(x, first) if last else x
     sizes: list[Any] = [size if size > 0 else tensor.shape(moved)[i] for i, size in enumerate(moved.shape)]
+    layer = framework.unique_name("norm_of_groups")
     out = tensor.reshape(
-        layer_norm_from(tensor.reshape(moved, [0, groups, -1]), 2, None, None, epsilon), sizes
+        layer_norm_from(tensor.reshape(moved, [0, groups, -1]), 2, None, None, epsilon, layer), sizes
     )
     for parameter, apply in ((weight, tensor.multiply), (bias, tensor.add)):
         if parameter is not None:
@@ -186,4 +187,5 @@ def instance_norm(
 ) -> Variable:
     """(x - mean) / sqrt(variance + eps) over each channel of each example, times weight plus bias of each
     channel. running_mean, running_var, use_input_stats, momentum: no effect, as in Paddle."""
+    framework.unique_name("instance_norm")  # which Paddle counts here
     return group_norm(x, x.shape[1], weight, bias, eps)

@@ -100,11 +100,11 @@ def _parameters(layer, rows, width, param_attr, bias_attr):
 
 def _scores(input, weight, bias, samples, is_sparse):
     attributes = {"is_sparse": bool(is_sparse), "padding_idx": -1}
-    rows = framework.append("embedding", "embedding", [weight, samples], attributes)
+    rows = framework.append("rows_of_classes", "embedding", [weight, samples], attributes)
     score = tensor.squeeze(tensor.matmul(rows, tensor.unsqueeze(input, 2)), 2)
     if bias is None:
         return score
-    offsets = framework.append("embedding", "embedding", [bias, samples], attributes)
+    offsets = framework.append("rows_of_classes", "embedding", [bias, samples], attributes)
     return score + tensor.squeeze(offsets, 2)
 
 
@@ -156,7 +156,7 @@ class _Sampler:
             return tensor.log((place + 2.0) / (place + 1.0)) / math.log(self.classes + 1.0)
         assert self.custom is not None
         table = tensor.assign(self.custom.reshape(-1, 1))
-        return tensor.squeeze(framework.append("embedding", "embedding", [table, samples]), 2)
+        return tensor.squeeze(framework.append("rows_of_classes", "embedding", [table, samples]), 2)
 
 
 def sampled_softmax_with_cross_entropy(
