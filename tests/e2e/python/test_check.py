@@ -135,6 +135,15 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from inner import build
 build()
 """, [(4, "name", "fleetrun has no paddle.inner_name", "")]),
+    "first_folder": ("""import os, sys
+sys.path.append(sys.path[0] + "/" + os.curdir)
+sys.path[0] = os.path.join(os.path.dirname("__file__"), os.path.pardir, "lib")
+sys.path += ["lib"]
+from inner import build
+import somewhere_else
+""", [(6, "module", "No module named 'somewhere_else'", "")]),
+    "version": ("import sys\nassert sys.version_info.major == 3\nsys.version_info.majour\n",
+                [(3, "name", "'tuple' object has no attribute 'majour'", "")]),
     "unknown_folder": ("import sys\nsys.path.append(sys.argv[1])\nimport somewhere_else\n", []),
     "pipe": ("import paddle\npaddle.distributed.QueueDataset().init(pipe_command='python pipe.py')\n",
              [(2, "name", "fleetrun has no paddle.distributed.fleet.Generator", "DataGenerator")]),

@@ -243,6 +243,8 @@ class Expressions(Names):
             return value.items.get(index, UNKNOWN)
         if isinstance(value, Foreign) and value.name == "os.environ":
             return self._variable(index)
+        if isinstance(value, Foreign) and value.name == "sys.path" and index == 0:
+            return self.path[0]
         if isinstance(index, int):
             known = items_of(value)
             if value is self.around.argv and known is not None and index >= len(known):

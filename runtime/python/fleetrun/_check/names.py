@@ -7,6 +7,7 @@ import ast
 import collections
 import importlib.util
 import os
+import sys
 import types
 from typing import Any
 
@@ -311,6 +312,8 @@ class Names:
             return found if found is not None else UNKNOWN
         if isinstance(value, Super):
             return self._of_super(value, name)
+        if value == tuple(sys.version_info) and hasattr(sys.version_info, name):
+            return getattr(sys.version_info, name)
         kind = _built_in(value)
         if kind and name not in _BUILT_IN[kind]:
             text = f"{kind!r} object has no attribute {name!r}"
