@@ -542,6 +542,8 @@ def make_parameter(
         )
     initializer = attr.initializer or initializers.of_layer(is_bias, default_initializer)
     initializer.append(startup, name, shape)
+    # Scripts ask the start-up program, too, which of its variables are parameters.
+    startup._variables[name] = Parameter(startup, name)
     parameter = main.add_parameter(name, attr.regularizer, attr.learning_rate, bool(attr.need_clip))
     parameter.startup, parameter.gradient_clip_attr = startup, attr.gradient_clip
     parameter.do_model_average = bool(attr.do_model_average)

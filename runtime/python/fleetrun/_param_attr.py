@@ -43,6 +43,10 @@ class ParamAttr:
         self.need_clip = need_clip
         self.gradient_clip = gradient_clip
 
+    @staticmethod
+    def _to_attr(arg: Any) -> Any:
+        return to_attr(arg, "ParamAttr")
+
 
 class WeightNormParamAttr(ParamAttr):
     """Refused: a weight is trained as it is. Throws: Error(config)."""

@@ -78,6 +78,11 @@ kept = value("b.w_0")
 there = lambda variable: os.path.exists(os.path.join("each", variable.name))
 fluid.io.load_vars(exe, "each", program, predicate=there)
 assert np.array_equal(value("a.w_0"), before) and np.array_equal(value("b.w_0"), kept)
+fluid.global_scope().find_var("a.w_0").get_tensor().set(before + 1)
+startup = fluid.default_startup_program()  # ERNIE loads into its variables, and asks which are parameters
+theirs = lambda variable: isinstance(variable, fluid.framework.Parameter) and there(variable)
+fluid.io.load_vars(exe, "each", startup, predicate=theirs)
+assert np.array_equal(value("a.w_0"), before)
 fluid.io.load_vars(exe, "nowhere", program, predicate=lambda variable: False)
 with pytest.raises(Error, match="each/b.w_0 cannot be read"):
     fluid.io.load_params(exe, "each")
