@@ -317,7 +317,7 @@ struct RpcServer::State {
   void ring() const noexcept {
     const int before = errno;
     const std::uint64_t one = 1;
-    static_cast<void>(::write(wake, &one, sizeof one));
+    static_cast<void>(!::write(wake, &one, sizeof one));
     errno = before;
   }
 
