@@ -24,6 +24,10 @@ class BatchSource {
   /// itself. Throws: Error(data), Error(config) when there is nothing to read.
   virtual void start(bool in_turn) = 0;
 
+  /// What an epoch begun in turn is over: the same number means the same batches in the same order for each
+  /// reader, as long as the files are the same; 0: that is not known. After start().
+  virtual std::uint64_t fingerprint() const { return 0; }
+
   /// Readers that start() made, at least 1.
   virtual std::size_t readers() const noexcept = 0;
 

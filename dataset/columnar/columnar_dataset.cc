@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "dataset/base/fingerprint.h"
 #include "dataset/base/first_error.h"
 #include "dataset/columnar/block_rows.h"
 #include "dataset/columnar/columnar_file.h"
@@ -122,6 +123,17 @@ void ColumnarDataset::start(bool in_turn) {
 
 std::size_t ColumnarDataset::readers() const noexcept {
   return state_->readers.size();
+}
+
+std::uint64_t ColumnarDataset::fingerprint() const {
+  const ColumnarDatasetOptions& options = state_->options;
+  return Fingerprint()
+      .add(options.files)
+      .add(rows())
+      .add(options.batch_size)
+      .add(readers())
+      .add(std::uint64_t{options.drop_last})
+      .value();
 }
 
 bool ColumnarDataset::next(std::size_t number, Batch& batch) {

@@ -47,6 +47,7 @@ class ColumnarDataset : public BatchSource {
   /// one, so that with one reader the order is that of the files.
   void start(bool in_turn) override;
   std::size_t readers() const noexcept override;
+  std::uint64_t fingerprint() const override;
   /// Throws: Error(data) naming file, block and slot of what is damaged.
   bool next(std::size_t reader, Batch& batch) override;
   void stop() noexcept override;

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "dataset/base/fingerprint.h"
 #include "dataset/memory/line_merge.h"
 #include "dataset/memory/redistribution.h"
 #include "dataset/memory/shuffle.h"
@@ -93,6 +94,7 @@ void InMemoryDataset::begin_load(const Load& what) {
 
 void InMemoryDataset::run_load(const Load& what) {
   BatchSource& source = *what.source;
+  const std::uint64_t fingerprint = source.fingerprint();
   std::vector<ExampleStore> parts;
   for (std::size_t r = 0; r < source.readers(); ++r) parts.emplace_back(source.slots(), what.prefixes);
   std::exception_ptr failure;
@@ -125,6 +127,7 @@ void InMemoryDataset::run_load(const Load& what) {
   if (stopped) throw Error(ErrorKind::data, "loading into memory was stopped");
   for (std::size_t r = 1; r < parts.size(); ++r) parts[0].append(std::move(parts[r]));
   slots_ = source.slots();
+  source_ = fingerprint;
   keep(std::make_unique<ExampleStore>(std::move(parts[0])));
 }
 
@@ -252,6 +255,20 @@ void InMemoryDataset::start(bool) {
     at += size + (r < extra);
     cursors_[r].end = at;
   }
+}
+
+// How often chance was asked since, and what it decided: the order, and who had which example.
+std::uint64_t InMemoryDataset::fingerprint() const {
+  if (source_ == 0) return 0;
+  return Fingerprint()
+      .add(source_)
+      .add(seed_)
+      .add(random_calls_)
+      .add(order_.size())
+      .add(reading_.batch_size)
+      .add(readers())
+      .add(std::uint64_t{reading_.drop_last})
+      .value();
 }
 
 bool InMemoryDataset::next(std::size_t reader, Batch& batch) {

@@ -99,6 +99,7 @@ class InMemoryDataset : public BatchSource {
   /// Throws: Error(config) when nothing has been loaded.
   void start(bool in_turn) override;
   std::size_t readers() const noexcept override { return cursors_.size(); }
+  std::uint64_t fingerprint() const override;
   bool next(std::size_t reader, Batch& batch) override;
   void stop() noexcept override { stopped_ = true; }
 
@@ -118,6 +119,7 @@ class InMemoryDataset : public BatchSource {
   void keep(std::unique_ptr<ExampleStore> store);
 
   std::vector<Slot> slots_;
+  std::uint64_t source_ = 0;  // the fingerprint of what was loaded
   std::unique_ptr<ExampleStore> store_;
   std::vector<ExampleNumber> order_;
   SlotShuffle slot_shuffle_;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "dataset/base/batch_queue.h"
+#include "dataset/base/fingerprint.h"
 #include "dataset/base/first_error.h"
 #include "dataset/base/quiet_thread.h"
 #include "dataset/pipes/byte_source.h"
@@ -296,6 +297,16 @@ void QueueDataset::start(bool in_turn) {
 
 std::size_t QueueDataset::readers() const noexcept {
   return state_->readers.size();
+}
+
+std::uint64_t QueueDataset::fingerprint() const {
+  const QueueDatasetOptions& options = state_->options;
+  return Fingerprint()
+      .add(options.files)
+      .add(options.batch_size)
+      .add(readers())
+      .add(std::uint64_t{options.drop_last})
+      .value();
 }
 
 bool QueueDataset::next(std::size_t reader, Batch& batch) {

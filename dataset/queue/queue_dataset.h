@@ -61,6 +61,7 @@ class QueueDataset : public BatchSource {
   /// Readers that start() made: min(threads, files). Unless in turn, files are taken in order by whichever
   /// reader is free, so with one reader the order is the list's.
   std::size_t readers() const noexcept override;
+  std::uint64_t fingerprint() const override;
 
   /// Moves the next batch of this reader into `batch`; false after its last one. The last batch of each
   /// reader may be short, or is left out then (drop_last);

@@ -18,6 +18,17 @@ bool FastForward::is_under_way() const {
   return false;
 }
 
+bool FastForward::is_ahead_somewhere() const {
+  const std::lock_guard lock(mutex_);
+  for (std::uint32_t thread = 0; thread < steps_.size(); ++thread) {
+    for (const Done::Epoch& server : done_.servers) {
+      const std::uint64_t there = steps_of(server, thread);
+      if (there != kAll && steps_[thread] < there) return true;
+    }
+  }
+  return false;
+}
+
 bool FastForward::barrier(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   barriers_ = number;
@@ -30,7 +41,30 @@ bool FastForward::sum(std::uint64_t number) {
   return number <= done_.sums;
 }
 
-bool FastForward::begin_epoch(std::uint64_t number, std::uint32_t threads) {
+// The epoch in its turn, or the last one with these data: the script left out those before it.
+void FastForward::find_counted(std::uint64_t data, Begun& begun) {
+  const std::vector<wire::EpochMark>& marks = done_.marks;
+  const auto in_turn = begun.number - 1;
+  if (in_turn < marks.size() && marks[in_turn].data == data) return;
+  std::uint64_t at = marks.size();
+  while (at > in_turn && marks[at - 1].data != data) --at;
+  begun.is_new = at <= in_turn;
+  if (begun.is_new) {
+    begun.number = std::max<std::uint64_t>(begun.number, marks.size() + 1);
+    barriers_ = std::max(barriers_, done_.barriers);
+    sums_ = std::max(sums_, done_.sums);
+  } else {
+    begun.number = at;
+    barriers_ = std::max(barriers_, marks[at - 1].barriers);
+    sums_ = std::max(sums_, marks[at - 1].sums);
+  }
+}
+
+FastForward::Begun FastForward::begin_epoch(std::uint64_t number, std::uint32_t threads, std::uint64_t data) {
+  const std::lock_guard lock(mutex_);
+  Begun begun{number};
+  if (!done_.marks.empty()) find_counted(data, begun);
+  number = begun.number;
   for (const Done::Epoch& server : done_.servers) {
     if (server.number != number || server.steps.empty() || server.steps.size() == threads) continue;
     throw Error(ErrorKind::config,
@@ -38,10 +72,12 @@ bool FastForward::begin_epoch(std::uint64_t number, std::uint32_t threads) {
                     " threads, and after a restart of its trainer with " + std::to_string(threads),
                 "the files and the number of threads must be the same as before");
   }
-  const std::lock_guard lock(mutex_);
   epochs_ = number;
   steps_.assign(threads, 0);
-  return number <= done_.epochs;
+  begun.is_known = number <= done_.epochs;
+  begun.barriers = barriers_;
+  begun.sums = sums_;
+  return begun;
 }
 
 std::uint64_t FastForward::skip_steps(std::uint32_t thread) {

@@ -1,12 +1,15 @@
-// How a trainer that was started again in sync mode catches up: it runs its script from the beginning, and
-// what the process before it had done there is done. The servers say how much that is; in the epoch that was
-// under way they may differ by a step.
+// How a trainer that was started again catches up: it runs its script from the beginning, and what the
+// process before it had done there is done. The servers say how much that is; in the epoch that was under way
+// they may differ by a step. Where trainers do not wait for each other, a script may also begin later than
+// the one before, as one does that reads what days are left: its epochs are known by their data.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <mutex>
 #include <vector>
+
+#include "ps/base/greeting.h"
 
 namespace fleetrun::ps {
 
@@ -25,6 +28,18 @@ class FastForward {
       std::vector<std::uint64_t> steps = {};
     };
     std::vector<Epoch> servers = {};
+    /// By epoch, where they are counted; empty in sync mode.
+    std::vector<wire::EpochMark> marks = {};
+  };
+  /// An epoch that begins now.
+  struct Begun {
+    std::uint64_t number = 0;
+    /// The servers know of it.
+    bool is_known = false;
+    /// The data are of none that was begun before: nothing is left to catch up with.
+    bool is_new = false;
+    /// How many barriers and sums the trainer counts from here on as complete.
+    std::uint64_t barriers = 0, sums = 0;
   };
 
   explicit FastForward(Done done) : done_(std::move(done)) {}
@@ -33,12 +48,15 @@ class FastForward {
   bool is_idle() const noexcept { return done_.barriers == 0 && done_.sums == 0 && done_.epochs == 0; }
   /// Whether the script has not come to the place yet where the process before it ended.
   bool is_under_way() const;
+  /// Whether a step of this epoch that is still to come is on some servers already.
+  bool is_ahead_somewhere() const;
 
   /// The script's next barrier, sum or epoch has this number; whether it was complete before.
   bool barrier(std::uint64_t number);
   bool sum(std::uint64_t number);
+  /// data: as wire::EpochMark::data; matters where epochs are counted.
   /// Throws: Error(config) when the epoch was under way with another number of threads.
-  bool begin_epoch(std::uint64_t number, std::uint32_t threads);
+  Begun begin_epoch(std::uint64_t number, std::uint32_t threads, std::uint64_t data = 0);
 
   /// The steps of the thread in this epoch that are on all servers, or kAll:
   /// the next step is the one after them.
@@ -50,6 +68,7 @@ class FastForward {
   bool is_everywhere(std::uint32_t thread, std::uint64_t step) const;
 
  private:
+  void find_counted(std::uint64_t data, Begun& begun);
   std::uint64_t steps_of(const Done::Epoch& server, std::uint32_t thread) const;
   std::uint64_t steps_everywhere(std::uint32_t thread) const;
 

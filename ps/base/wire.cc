@@ -21,8 +21,7 @@ struct RawHeader {
   std::uint64_t generation = 0;
   std::uint64_t sequence = 0;
 };
-static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) == 16 &&
-              sizeof(HelloAnswer) == 56);
+static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) == 16);
 
 // As errors, stat and metrics spell them; an epoch was called a pass once.
 constexpr std::array<std::string_view, kMethodCount> kMethods = {
@@ -169,13 +168,24 @@ static std::span<float> room_for(const auto& section, std::size_t count, Writer&
   return is_plain ? writer.room<float>(count) : std::span(out.plain.emplace_back(count));
 }
 
-// No tables' ids: the sections of the squares and of the rate.
+// No tables' ids: the sections of the threads, of the squares and of the rate, in this order.
+static constexpr std::uint32_t kThreadsTable = 0xfffffffd;
 static constexpr std::uint32_t kSquaresTable = 0xfffffffe;
 static constexpr std::uint32_t kRateTable = 0xffffffff;
 
-PushDraft draft_push(const Header& header, Sections sections, float rate, const MessageSource& source,
-                     std::size_t squares) {
-  if (squares != 0) sections.dense.push_back({kSquaresTable, 0, squares});
+// Takes the last section away from who fills the others.
+static std::span<float> take_last(PushDraft& draft) {
+  const std::span<float> out = draft.dense.back();
+  draft.dense.pop_back();
+  draft.encoded.pop_back();
+  return out;
+}
+
+PushDraft draft_push(const Header& header, Sections sections, const PushExtras& extras,
+                     const MessageSource& source) {
+  if (!extras.threads.empty()) sections.dense.push_back({kThreadsTable, 0, extras.threads.size()});
+  if (extras.squares != 0) sections.dense.push_back({kSquaresTable, 0, extras.squares});
+  const float rate = extras.rate;
   if (rate != 1.0f) sections.dense.push_back({kRateTable, 0, 1});
   std::size_t bytes = section_bytes(sections) + key_bytes(sections);
   for (const Rows& rows : sections.sparse) {
@@ -199,17 +209,12 @@ PushDraft draft_push(const Header& header, Sections sections, float rate, const 
   for (const Floats& block : sections.dense) {
     out.dense.push_back(room_for(block, block.floats, started.writer, out));
   }
-  if (rate != 1.0f) {
-    out.dense.back().front() = rate;
-    out.dense.pop_back();
-    out.encoded.pop_back();
-  }
-  if (squares != 0) {
-    out.squares = out.dense.back();
+  if (rate != 1.0f) take_last(out).front() = rate;
+  if (extras.squares != 0) {
+    out.squares = take_last(out);
     std::ranges::fill(out.squares, 0.0f);
-    out.dense.pop_back();
-    out.encoded.pop_back();
   }
+  if (!extras.threads.empty()) std::ranges::copy(extras.threads, take_last(out).begin());
   return out;
 }
 
@@ -266,6 +271,18 @@ static void take_squares(PushRequest& request) {
   request.dense.pop_back();
 }
 
+// Makes the section of the threads the request's threads.
+static void take_threads(PushRequest& request) {
+  std::vector<Floats>& sections = request.sections.dense;
+  if (sections.empty() || sections.back().table != kThreadsTable) return;
+  for (const float thread : request.dense.back()) {
+    if (!(thread >= 0 && thread < kMaxThreads)) throw malformed("a step of a thread that is none");
+    request.threads.push_back(static_cast<std::uint32_t>(thread));
+  }
+  sections.pop_back();
+  request.dense.pop_back();
+}
+
 PushRequest read_push(Reader& reader) {
   PushRequest out;
   out.sections = read_sections(reader);
@@ -285,6 +302,7 @@ PushRequest read_push(Reader& reader) {
   expect_end(reader);
   take_rate(out);
   take_squares(out);
+  take_threads(out);
   return out;
 }
 

@@ -7,19 +7,23 @@
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64, flags u32, slot u32}
 //              | dense x {table u32, encoding u32, floats u64} | keys u64[] of every sparse section
 //     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
-//   push       as pull, and as dense sections of tables fffffffe and ffffffff at the end the squares that
-//              measure gave, of all servers, and the rate of scheduled rules
+//   push       as pull, and at the end as dense sections of tables fffffffd, fffffffe and ffffffff the
+//              threads whose steps a merged push has, the squares that measure gave, of all servers, and the
+//              rate of scheduled rules
 //              | gradients f32[keys, width] of every sparse section | shows f32[keys], clicks
 //              f32[keys] of every sparse section that has them | f32[] of every dense section
 //   assign     as push, rows for gradients
 //   measure    the push that will follow; answered when each participant of the step has come with either
 //     reply    f32[tables that are clipped to a norm, by id]: the squares of the step's mean on this server
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
-//   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
+//   hello      mode u32, trainers u32, servers u32, rank u32, arrival u32 (kBeginsAnew, kCountsEpochs)
+//              | tables u32 | text x tables | launcher text
 //     reply    late u32: 1 for a trainer that comes while others train (trainer_registry), 0 u32 | server u64
 //              | next change u64 | barriers, all_reduces, epochs so far u64 x 3 | digest of its save u64
-//              | steps u64 of each thread of the trainer in that epoch, as many as there are
-//   begin_epoch threads u32         leave_epoch, barrier, attend, goodbye, load_commit, load_abort   no body
+//              | threads u64 | steps u64 of each thread of the trainer in that epoch
+//              | {data, barriers, all_reduces u64} of each epoch, where they are counted (counted_epochs.h)
+//   begin_epoch threads u32, 0 u32, data u64, barriers u64, all_reduces u64
+//   leave_epoch, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_begin directory text      reply a save number that is free there u64
 //   save_freeze    reply clients u32 | clients x {trainer u32, 0 u32, incarnation u64, number u64}
@@ -67,10 +71,13 @@ namespace fleetrun::ps::wire {
 static_assert(std::endian::native == std::endian::little, "messages are written as they lie in memory");
 
 inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
-inline constexpr std::uint16_t kVersion = 4;
+inline constexpr std::uint16_t kVersion = 5;
 /// The thread of a push that is part of no step: an empty one, where a server has had the step from the
 /// process before (ps/base/fast_forward.h), so that the client's numbers have no gaps.
 inline constexpr std::uint32_t kNoStep = 0xffffffff;
+/// The threads of a trainer, at most: fewer than the calls that a connection carries at once
+/// (ps/rpc/rpc_settings.h), each of which may wait in a push.
+inline constexpr std::uint32_t kMaxThreads = 960;
 /// The rank of who looks on and is not a trainer (fleetrun ps, ps/client/observer.h).
 inline constexpr std::uint32_t kObserver = 0xffffffff;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
@@ -138,24 +145,6 @@ struct Sections {
   bool empty() const noexcept { return sparse.empty() && dense.empty(); }
 };
 
-struct HelloAnswer {
-  std::uint32_t late = 0;
-  std::uint32_t unused = 0;
-  /// A random number that a server keeps when it is started again (ps/server/server_durable.cc).
-  std::uint64_t server = 0;
-  /// All changes of the incarnation before this one have been applied.
-  std::uint64_t next_change = 1;
-  /// Its complete barriers, sums and epochs; those of the process before it where this one goes on for that.
-  std::array<std::uint64_t, 3> rounds = {};
-  /// Digest of the manifest that the server was started from; 0 when it was from none.
-  std::uint64_t started_from = 0;
-
-  bool operator==(const HelloAnswer&) const = default;
-};
-struct Greeting : HelloAnswer {
-  std::vector<std::uint64_t> steps = {};  // in its last epoch, by thread
-};
-
 /// A request being made, header and sections written; the caller fills what is left.
 struct PullDraft {
   Message message;
@@ -177,8 +166,16 @@ struct PushDraft {
 };
 /// Throw: Error(data) when the message would be longer than kLongestMessage.
 PullDraft draft_pull(const Header& header, const Sections& sections, const MessageSource& source = {});
-PushDraft draft_push(const Header& header, Sections, float rate = 1.0f, const MessageSource& source = {},
-                     std::size_t squares = 0);
+/// What a push has beside its gradients.
+struct PushExtras {
+  float rate = 1.0f;  // of scheduled rules
+  /// How many squares its draft has room for.
+  std::size_t squares = 0;
+  /// Of a merged push the threads whose steps it has, one entry a step; empty: the header's thread.
+  std::span<const std::uint32_t> threads = {};
+};
+PushDraft draft_push(const Header& header, Sections, const PushExtras& extras = {},
+                     const MessageSource& source = {});
 Message copy_as(Method method, const Message& request);
 /// A request with room for a body of `body` bytes, and the writer that stands at its start.
 struct Draft {
@@ -212,6 +209,7 @@ struct PushRequest {
   std::vector<std::span<const float>> dense = {};
   std::span<const float> squares = {};  // empty where nobody measured
   float rate = 1.0f;
+  std::vector<std::uint32_t> threads = {};  // as in draft_push()
   std::vector<Message> copies;
 };
 /// Views into the reader's pieces where they allow it. Throw: Error(data) when the sizes announced and the

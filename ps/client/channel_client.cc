@@ -15,8 +15,10 @@ using wire::Method;
 
 // What a client goes on from whose script begins anew; one with an identity knows by itself.
 static FastForward::Done done_of(const ClientOptions& options, const Welcome& welcome) {
-  if (options.mode != Mode::sync || options.identity != 0 || welcome.last_epochs.empty()) return {};
-  return {welcome.barriers, welcome.sums, welcome.epochs, welcome.last_epochs};
+  if ((options.mode != Mode::sync && !options.counts_epochs) || options.identity != 0 ||
+      welcome.last_epochs.empty())
+    return {};
+  return {welcome.barriers, welcome.sums, welcome.epochs, welcome.last_epochs, welcome.marks};
 }
 
 ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
@@ -55,25 +57,34 @@ void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)
   ++rounds.done;
 }
 
-void ChannelClient::begin_epoch(std::uint32_t threads) {
-  if (options_.mode != Mode::sync) return;
-  meet(epochs_, [&](std::uint64_t number) {
-    if (before_.begin_epoch(number, threads)) return;
+bool ChannelClient::counts_epochs() const noexcept {
+  return options_.counts_epochs && options_.identity == 0;
+}
+
+void ChannelClient::begin_epoch(const EpochStart& epoch) {
+  const std::lock_guard lock(epochs_.mutex);
+  is_counted_ = counts_epochs() && epoch.data != 0;
+  if (options_.mode != Mode::sync && !is_counted_) return;
+  const FastForward::Begun begun = before_.begin_epoch(epochs_.done + 1, epoch.threads, epoch.data);
+  barriers_.raise(begun.barriers);
+  sums_.raise(begun.sums);
+  if (!begun.is_known) {
     Header head = header(Method::begin_epoch);
-    head.sequence = number;
+    head.sequence = begun.number;
     ask_all(head, [&](std::uint32_t) {
-      wire::Draft draft = wire::draft(head, sizeof threads);
-      draft.writer.value(threads);
+      wire::Draft draft = wire::draft(head, sizeof(wire::BeginEpoch));
+      draft.writer.value(wire::BeginEpoch{epoch.threads, 0, {epoch.data, barriers_.now(), sums_.now()}});
       return std::move(draft.message);
     });
-  });
+  }
+  epochs_.done = begun.number;
 }
 
 void ChannelClient::leave_epoch(std::uint32_t thread) {
-  if (options_.mode != Mode::sync) return;
   Header head = header(Method::leave_epoch, thread);
   {
     const std::lock_guard lock(epochs_.mutex);
+    if (options_.mode != Mode::sync && !is_counted_) return;
     head.sequence = epochs_.done;
   }
   ask_all(head);
@@ -121,7 +132,7 @@ std::uint64_t make_incarnation() {
 Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,
                    std::uint32_t servers, std::uint64_t connection) {
   std::vector<std::string> tables;
-  std::size_t size = 5 * sizeof(std::uint32_t) + wire::text_size(client.launcher);
+  std::size_t size = 6 * sizeof(std::uint32_t) + wire::text_size(client.launcher);
   for (const TableConfig& config : client.tables) {
     tables.push_back(describe(config));
     size += wire::text_size(tables.back());
@@ -132,19 +143,12 @@ Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::
   draft.writer.value(client.trainers);
   draft.writer.value(servers);
   draft.writer.value(rank);
+  draft.writer.value((client.begins_anew ? wire::kBeginsAnew : 0) |
+                     (client.counts_epochs ? wire::kCountsEpochs : 0));
   draft.writer.value(static_cast<std::uint32_t>(tables.size()));
   for (const std::string& text : tables) wire::write_text(draft.writer, text);
   wire::write_text(draft.writer, client.launcher);
   return std::move(draft.message);
-}
-
-wire::Greeting read_hello_answer(Reader answer) {
-  wire::Greeting out{answer.value<wire::HelloAnswer>()};
-  Message copy;
-  const auto steps = answer.array<std::uint64_t>(answer.remaining() / sizeof(std::uint64_t), copy);
-  out.steps.assign(steps.begin(), steps.end());
-  wire::expect_end(answer);
-  return out;
 }
 
 void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
@@ -166,6 +170,7 @@ void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
   epochs = std::min(epochs, answer.rounds[2]);
   last_epochs.resize(servers.size());
   last_epochs[rank] = {answer.rounds[2], answer.steps};
+  if (answer.epochs.size() > marks.size()) marks = answer.epochs;
 }
 
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ps/base/fast_forward.h"
+#include "ps/base/greeting.h"
 #include "ps/base/server_channel.h"
 #include "ps/client/client.h"
 
@@ -18,15 +19,13 @@ std::uint64_t make_incarnation();
 Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,
                    std::uint32_t servers, std::uint64_t connection = 0);
 
-/// Throws: Error(data).
-wire::Greeting read_hello_answer(Reader answer);
-
 /// What all servers together have answered to a client's hellos: where it goes on.
 struct Welcome {
   bool is_late = false;
   std::uint64_t next_change = UINT64_MAX;
   std::uint64_t barriers = 0, sums = 0, epochs = UINT64_MAX;
   std::vector<FastForward::Done::Epoch> last_epochs = {};  // by server
+  std::vector<wire::EpochMark> marks = {};                 // of the server that knows most
   std::vector<std::uint64_t> servers = {};                 // their numbers
   std::uint64_t started_from = 0;                          // the save that they were started from, 0 for none
 

@@ -8,6 +8,7 @@
 //   client_watching.cc  looking inside the servers
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -81,6 +82,15 @@ class NumberedCalls : public PendingCalls {
 struct Rounds {
   std::mutex mutex;
   std::uint64_t done = 0;
+
+  std::uint64_t now() {
+    const std::lock_guard lock(mutex);
+    return done;
+  }
+  void raise(std::uint64_t number) {
+    const std::lock_guard lock(mutex);
+    done = std::max(done, number);
+  }
 };
 
 /// The save that a server has found.
@@ -104,7 +114,8 @@ class ChannelClient final : public Client {
   void set_rate(float rate) noexcept override { rate_ = rate; }
   void set_dense(std::uint32_t table, std::span<const float> values) override;
   void assign(std::uint32_t table, std::span<const std::uint64_t> keys, std::span<const float> rows) override;
-  void begin_epoch(std::uint32_t threads) override;
+  void begin_epoch(const EpochStart& epoch) override;
+  bool counts_epochs() const noexcept override;
   void leave_epoch(std::uint32_t thread) override;
   void barrier() override;
   void all_reduce_sum(std::span<double> values) override;
@@ -119,6 +130,7 @@ class ChannelClient final : public Client {
   bool is_late() const noexcept override { return is_late_; }
   std::uint64_t next_change() const noexcept override { return changes_.next(); }
   std::uint64_t skip_steps(std::uint32_t thread) override { return before_.skip_steps(thread); }
+  bool pushes_alone() const override { return before_.is_ahead_somewhere(); }
   bool is_catching_up() const override { return before_.is_under_way(); }
   void set_generation(std::uint64_t generation) noexcept override { generation_ = generation; }
 
@@ -140,6 +152,11 @@ class ChannelClient final : public Client {
   wire::Rows pushed_rows(const SparsePush& push) const;
   void assign_part(const TableConfig& config, std::span<const std::uint64_t> keys,
                    std::span<const float> rows);
+  struct ThreadStep {
+    std::uint32_t thread = 0;
+    std::uint64_t step = 0;
+  };
+  std::vector<ThreadStep> next_steps(const Push& request);
   std::vector<wire::PushDraft> draft_pushes(const Push& request, std::size_t squares);
   /// How many tables are clipped to a norm that no server has all of.
   std::size_t split_norms() const;
@@ -181,7 +198,8 @@ class ChannelClient final : public Client {
   ChangeNumbers changes_;
   FastForward before_;
   Rounds barriers_, sums_, epochs_;
-  std::mutex touched_mutex_;  // guards what follows
+  std::atomic<bool> is_counted_ = false;  // the epoch
+  std::mutex touched_mutex_;              // guards what follows
   std::uint64_t touched_asked_ = 0;
   std::vector<std::uint64_t> generations_;  // by server, as last heard
 };

@@ -49,6 +49,12 @@ struct ClientOptions {
   /// Not 0: a trainer that is started again with the same number, unlike that of any other, is the same to
   /// the servers as before, and goes on at next_change(). 0: it is another one each time.
   std::uint64_t identity = 0;
+  /// Whatever a trainer of this rank did before is not this client's: it was the same process, which has said
+  /// goodbye since.
+  bool begins_anew = false;
+  /// StepClient::counts_epochs(): in async and half_async mode,
+  /// for a script that begins anew when its process does.
+  bool counts_epochs = false;
   /// How rows and gradients travel; what shortening cuts off gradients is added to later ones
   /// (ps/client/error_feedback.h).
   Encodings encodings = {};

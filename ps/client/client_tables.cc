@@ -198,8 +198,10 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request, st
   }
   std::vector<wire::PushDraft> drafts;
   for (std::uint32_t s = 0; s < servers(); ++s) {
-    drafts.push_back(wire::draft_push(header(Method::push, request.thread), parts[s].sections, rate_,
-                                      channels_[s]->messages(), squares));
+    const wire::PushExtras extras{
+        rate_, squares, is_counted_ ? std::span(request.threads) : std::span<const std::uint32_t>()};
+    drafts.push_back(wire::draft_push(header(Method::push, request.thread), parts[s].sections, extras,
+                                      channels_[s]->messages()));
     for (std::size_t i = 0; i < groups.size(); ++i) {
       std::ranges::copy(groups[i]->keys_of(s), drafts[s].keys[i].begin());
     }
@@ -254,13 +256,26 @@ void ChannelClient::measure(const Header& head, std::vector<wire::PushDraft>& dr
   for (wire::PushDraft& draft : drafts) std::ranges::copy(sums, draft.squares.begin());
 }
 
+// The steps that a push has; none for a trainer that was not started again.
+std::vector<ChannelClient::ThreadStep> ChannelClient::next_steps(const Push& request) {
+  std::vector<ThreadStep> out;
+  if (before_.is_idle()) return out;
+  if (request.threads.empty()) return {{request.thread, before_.next_step(request.thread)}};
+  for (const std::uint32_t thread : request.threads) out.push_back({thread, before_.next_step(thread)});
+  return out;
+}
+
 std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
-  const std::uint64_t step = before_.is_idle() ? 0 : before_.next_step(request.thread);
-  if (step != 0 && before_.is_everywhere(request.thread, step)) return std::make_unique<PendingCalls>();
+  const std::vector<ThreadStep> steps = next_steps(request);
+  const auto has_all = [&](const auto& has) { return !steps.empty() && std::ranges::all_of(steps, has); };
+  const auto is_on = [&](std::uint32_t server) {
+    return has_all([&](const ThreadStep& at) { return before_.has(server, at.thread, at.step); });
+  };
+  if (has_all([&](const ThreadStep& at) { return before_.is_everywhere(at.thread, at.step); }))
+    return std::make_unique<PendingCalls>();
   // Where a server has had the step, its part is not pushed again: the others say what it was.
   bool is_anywhere = false;
-  for (std::uint32_t s = 0; s < servers() && step != 0; ++s)
-    is_anywhere = is_anywhere || before_.has(s, request.thread, step);
+  for (std::uint32_t s = 0; s < servers(); ++s) is_anywhere = is_anywhere || is_on(s);
   const std::size_t norms = is_anywhere ? 0 : split_norms();
   std::vector<wire::PushDraft> drafts = draft_pushes(request, norms);
   for (const wire::PushDraft& draft : drafts) {
@@ -287,7 +302,7 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   // All servers hear of every change, also where they have no part in it:
   // what one of them lacks is then known.
   for (std::uint32_t s = 0; s < servers(); ++s) {
-    if (step != 0 && before_.has(s, request.thread, step)) {
+    if (is_on(s)) {
       drafts[s] = wire::draft_push(header(Method::push, wire::kNoStep), {});
       wire::set_sequence(drafts[s].message, head.sequence);
     }

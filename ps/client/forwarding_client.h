@@ -29,7 +29,7 @@ class ForwardingClient : public Client {
     to_->assign(table, keys, rows);
   }
   void set_rate(float rate) noexcept override { to_->set_rate(rate); }
-  void begin_epoch(std::uint32_t threads) override { to_->begin_epoch(threads); }
+  void begin_epoch(const EpochStart& epoch) override { to_->begin_epoch(epoch); }
   void leave_epoch(std::uint32_t thread) override { to_->leave_epoch(thread); }
   void barrier() override { to_->barrier(); }
   void all_reduce_sum(std::span<double> values) override { to_->all_reduce_sum(values); }
@@ -46,7 +46,9 @@ class ForwardingClient : public Client {
   std::vector<std::string> stat() override { return to_->stat(); }
   bool is_late() const noexcept override { return to_->is_late(); }
   std::uint64_t next_change() const noexcept override { return to_->next_change(); }
+  bool counts_epochs() const noexcept override { return to_->counts_epochs(); }
   bool is_catching_up() const override { return to_->is_catching_up(); }
+  bool pushes_alone() const override { return to_->pushes_alone(); }
   std::uint64_t skip_steps(std::uint32_t thread) override { return to_->skip_steps(thread); }
   void set_generation(std::uint64_t generation) noexcept override { to_->set_generation(generation); }
   void goodbye() override { to_->goodbye(); }

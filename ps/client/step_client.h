@@ -37,6 +37,14 @@ struct DensePush {
   std::span<const float> gradients;
 };
 
+/// What a trainer's epoch is over.
+struct EpochStart {
+  EpochStart(std::uint32_t its_threads, std::uint64_t its_data = 0) : threads(its_threads), data(its_data) {}
+  std::uint32_t threads;
+  /// Tells its batches and their order apart from other epochs'; 0 where they may differ in another run.
+  std::uint64_t data;
+};
+
 /// No trainer thread.
 inline constexpr std::uint32_t kNoThread = 0xffffffff;
 /// The step of a thread that leaves (keep_pace).
@@ -56,6 +64,8 @@ struct Pull {
 struct Push {
   /// The trainer thread that pushes; in sync mode (trainer, thread) is the participant.
   std::uint32_t thread = 0;
+  /// Of several pushes in one: the thread of each; empty otherwise.
+  std::vector<std::uint32_t> threads = {};
   std::vector<SparsePush> sparse;
   std::vector<DensePush> dense;
 };
@@ -111,9 +121,13 @@ class StepClient {
 
   /// sync mode: an epoch has a fixed set of participants, each trainer's threads 0 … threads-1.
   /// begin_epoch returns when every trainer that has not said goodbye has begun; leave_epoch says that this
-  /// thread will push no more in it. async mode: both do nothing.
-  virtual void begin_epoch(std::uint32_t threads) = 0;
+  /// thread will push no more in it. async and half_async mode: nobody waits; where counts_epochs(), the
+  /// servers count the steps of an epoch whose data are known.
+  virtual void begin_epoch(const EpochStart& epoch) = 0;
   virtual void leave_epoch(std::uint32_t thread) = 0;
+  /// Whether a trainer that is started again goes on in the middle of an epoch:
+  /// each thread must have the same batches in both runs.
+  virtual bool counts_epochs() const noexcept { return false; }
 
   /// Within an epoch: how many steps of the thread all servers had before this trainer was started again;
   /// kWholeEpoch: all that it has. They need not be computed:
@@ -122,6 +136,8 @@ class StepClient {
     static_cast<void>(thread);
     return 0;
   }
+  /// Whether a push must not be made one with others: some servers may have it from before, and others not.
+  virtual bool pushes_alone() const { return false; }
   static constexpr std::uint64_t kWholeEpoch = ~std::uint64_t{0};
 };
 

@@ -59,10 +59,10 @@ class GeoClient final : public ForwardingClient {
     current()->assign(table, keys, rows);
   }
 
-  void begin_epoch(std::uint32_t threads) override {
-    ForwardingClient::begin_epoch(threads);
+  void begin_epoch(const EpochStart& epoch) override {
+    ForwardingClient::begin_epoch(epoch);
     const std::lock_guard lock(mutex_);
-    in_epoch_ = threads;
+    in_epoch_ = epoch.threads;
   }
   void leave_epoch(std::uint32_t thread) override {
     bool last = false;

@@ -112,7 +112,7 @@ std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, cons
       auto hello = channels.back()->start({wire::Method::hello, trainer, 0, incarnation},
                                           make_hello(options, incarnation, rank, servers), endings);
       endings->wait(1);
-      welcome.add(rank, read_hello_answer(hello->result()));
+      welcome.add(rank, wire::read_greeting(hello->result()));
     }
     clients.push_back(make_channel_client(options, incarnation, std::move(channels), welcome));
   }

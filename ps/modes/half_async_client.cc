@@ -37,11 +37,11 @@ class HalfAsyncClient final : public ForwardingClient {
  public:
   using ForwardingClient::ForwardingClient;
 
-  void begin_epoch(std::uint32_t threads) override {
-    ForwardingClient::begin_epoch(threads);
+  void begin_epoch(const EpochStart& epoch) override {
+    ForwardingClient::begin_epoch(epoch);
     const std::lock_guard lock(mutex_);
     threads_.clear();
-    for (std::uint32_t thread = 0; thread < threads; ++thread) threads_.insert(thread);
+    for (std::uint32_t thread = 0; thread < epoch.threads; ++thread) threads_.insert(thread);
   }
 
   void leave_epoch(std::uint32_t thread) override {

@@ -50,6 +50,7 @@ MergedPush::MergedPush(std::span<const Push* const> pushes, float scale) {
     for (const DensePush& dense : push->dense) add_dense(dense, dense_[dense.table]);
   }
   if (!pushes.empty()) push_.thread = pushes.front()->thread;
+  for (const Push* push : pushes) push_.threads.push_back(push->thread);
   for (auto& [table, rows] : sparse_) {
     scale_all(rows.gradients, scale);
     push_.sparse.push_back({.table = table,

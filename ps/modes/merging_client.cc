@@ -66,7 +66,8 @@ class MergingClient final : public ForwardingClient {
       changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
       if (queue_.empty()) return;
       std::vector<Waiting> taken;
-      for (std::size_t left = std::min(options_.merged, queue_.size()); left > 0; --left) {
+      const std::size_t most = to().pushes_alone() ? 1 : options_.merged;
+      for (std::size_t left = std::min(most, queue_.size()); left > 0; --left) {
         taken.push_back(std::move(queue_.front()));
         queue_.pop_front();
       }

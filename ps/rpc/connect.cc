@@ -144,7 +144,7 @@ class Introduction {
   void settle(Server& server) {
     try {
       welcome_.add(static_cast<std::uint32_t>(&server - servers_.data()),
-                   read_hello_answer(server.hello->result()));
+                   wire::read_greeting(server.hello->result()));
       server.known = true;
       attend(*channels_[static_cast<std::size_t>(&server - servers_.data())]);
     } catch (const Error& error) {

@@ -14,7 +14,7 @@ inline constexpr int kKeepaliveTimeoutMs = 10000;
 /// A peer that pings this often too early, without anything having been sent to it in between, is hung up on.
 inline constexpr int kPingStrikes = 100;
 /// Calls of one trainer that a server takes at once. A trainer thread in sync mode waits in one, so it bounds
-/// them too (ps/server/server.cc, kMaxThreads).
+/// them too (ps/base/wire.h, kMaxThreads).
 inline constexpr int kMaxCalls = 1024;
 inline constexpr int kMetadataBytes = 8 << 10;
 /// The longest HTTP/2 frame there is, and the window of a stream: a request of a few MB goes out without

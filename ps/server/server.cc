@@ -11,10 +11,6 @@
 namespace fleetrun::ps {
 namespace {
 
-// Fewer than the calls that a connection carries at once (ps/rpc/rpc_settings.h):
-// each of them may wait in a push.
-constexpr std::uint32_t kMaxThreads = 960;
-
 void check_options(const ServerOptions& options) {
   check_tables(options.tables);
   if (options.rank >= options.servers) {
@@ -121,8 +117,11 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
       return std::exchange(respond, nullptr)(std::move(reply));
     }
     auto reply = std::make_shared<Message>(hello(header, body));
-    return barrier_service.when_applied(
-        header.trainer, [reply, answer = std::exchange(respond, nullptr)] { answer(std::move(*reply)); });
+    // What it is told of must not be lost after it.
+    return barrier_service.when_applied(header.trainer,
+                                        [this, reply, answer = std::exchange(respond, nullptr)] {
+                                          when_safe([reply, answer] { answer(std::move(*reply)); });
+                                        });
   }
   // Its answer was lost, and it is said again.
   if (header.method == wire::Method::goodbye && barrier_service.is_done(header.trainer, header.incarnation))
@@ -164,12 +163,16 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
     case wire::Method::barrier:
       return gather(BarrierService::Kind::barrier, {});
     case wire::Method::begin_epoch: {
-      const auto threads = body.value<std::uint32_t>();
-      if (threads > kMaxThreads) {
-        throw Error(ErrorKind::config, "begin_epoch with " + std::to_string(threads) + " threads; at most " +
-                                           std::to_string(kMaxThreads) + " fit");
+      const auto epoch = body.value<wire::BeginEpoch>();
+      if (epoch.threads > wire::kMaxThreads) {
+        throw Error(ErrorKind::config, "begin_epoch with " + std::to_string(epoch.threads) +
+                                           " threads; at most " + std::to_string(wire::kMaxThreads) + " fit");
       }
-      return gather(BarrierService::Kind::begin_epoch, {static_cast<double>(threads)});
+      if (options.mode == Mode::sync)
+        return gather(BarrierService::Kind::begin_epoch, {static_cast<double>(epoch.threads)});
+      barrier_service.begin_counted({header.trainer, header.incarnation}, header.sequence, epoch);
+      when_safe([answer = std::exchange(respond, nullptr)] { answer(Message()); });
+      return true;
     }
     case wire::Method::leave_epoch:
       barrier_service.leave_epoch({header.trainer, header.thread}, header.sequence);
@@ -266,6 +269,7 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
   compare("the number of servers", std::to_string(options.servers),
           std::to_string(body.value<std::uint32_t>()));
   compare("the server's rank", std::to_string(options.rank), std::to_string(body.value<std::uint32_t>()));
+  const auto arrival = body.value<std::uint32_t>();
   const auto tables_there = body.value<std::uint32_t>();
   std::vector<std::string> there;
   for (std::uint32_t i = 0; i < tables_there; ++i) there.push_back(wire::read_text(body));
@@ -275,21 +279,18 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
     compare("the tables", i < options.tables.size() ? describe(options.tables[i]) : "no such table",
             i < there.size() ? there[i] : "no such table");
   }
-  wire::HelloAnswer answer;
-  answer.late = barrier_service.hello(
-                    {header.trainer, header.incarnation, header.generation, launcher, header.sequence})
+  wire::Greeting answer;
+  answer.late = barrier_service.hello({header.trainer, header.incarnation, header.generation, launcher,
+                                       header.sequence, arrival})
                     ? 1
                     : 0;
   answer.server = number;
   answer.next_change = write_barrier.begin({header.trainer, header.incarnation});
   answer.rounds = barrier_service.rounds(header.trainer);
   answer.started_from = started_from;
-  const std::vector<std::uint64_t> steps = barrier_service.steps(header.trainer);
-  Message reply(sizeof answer + steps.size() * sizeof(std::uint64_t));
-  Writer writer(reply);
-  writer.value(answer);
-  writer.array(std::span<const std::uint64_t>(steps));
-  return reply;
+  answer.steps = barrier_service.steps(header.trainer);
+  answer.epochs = barrier_service.marks(header.trainer);
+  return wire::greet(answer);
 }
 
 }  // namespace fleetrun::ps

@@ -27,6 +27,12 @@ void Server::State::change(const wire::Header& header, Reader& body, Respond& re
   when_safe([respond = std::exchange(respond, nullptr), reply] { respond(std::move(*reply)); });
 }
 
+// The threads whose steps a push has.
+static std::vector<std::uint32_t> threads_of(const wire::Header& header, const wire::PushRequest* push) {
+  if (header.method != wire::Method::push || header.thread == wire::kNoStep) return {};
+  return push->threads.empty() ? std::vector{header.thread} : push->threads;
+}
+
 // A change that is inside the write barrier: it leaves in any case.
 Message Server::State::make_change(const wire::Header& header, Reader body, const ChangeId& id) {
   Outcome outcome;
@@ -41,9 +47,8 @@ Message Server::State::make_change(const wire::Header& header, Reader body, cons
     if (const Error* refusal = std::get_if<Error>(&outcome)) {
       keep_refusal(id, *refusal);
     } else {
-      keep_change(header, whole);
-      // What is refused from here on is refused again when the log tells it again.
-      outcome = apply_checked(header, whole, push.get());
+      // What is refused once it is kept is refused again when the log tells it again.
+      outcome = apply_counted(header, whole, push.get(), [&] { keep_change(header, whole); });
     }
   } catch (...) {
     write_barrier.left({id});
@@ -55,6 +60,16 @@ Message Server::State::make_change(const wire::Header& header, Reader body, cons
   }
   write_barrier.applied({id});
   return std::move(std::get<Message>(outcome));
+}
+
+// Calls `keep`, applies the change, and counts the steps that it has.
+Outcome Server::State::apply_counted(const wire::Header& header, Reader body, const wire::PushRequest* push,
+                                     const std::function<void()>& keep) {
+  const std::vector<std::uint32_t> threads = threads_of(header, push);
+  barrier_service.count_push({header.trainer, header.incarnation}, threads, keep);
+  Outcome outcome = apply_checked(header, body, push);
+  if (std::holds_alternative<Error>(outcome)) barrier_service.discount_push(header.trainer, threads);
+  return outcome;
 }
 
 // `push`: of a push or assign, nullptr for other changes. The answer, or why nothing was changed.

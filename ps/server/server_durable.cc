@@ -272,8 +272,8 @@ void Server::State::replay_change(Reader& in) {
   try {
     const auto push = has_rows(static_cast<wire::Method>(head.method)) ? read_checked_push(in) : nullptr;
     const Outcome outcome =
-        apply_checked({static_cast<wire::Method>(head.method), head.trainer, head.thread, head.incarnation},
-                      whole, push.get());
+        apply_counted({static_cast<wire::Method>(head.method), head.trainer, head.thread, head.incarnation},
+                      whole, push.get(), [] {});
     if (const Error* why = std::get_if<Error>(&outcome)) refusal = *why;
   } catch (const Error& error) {
     refusal = error;

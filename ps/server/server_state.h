@@ -70,6 +70,13 @@ struct WaitingLoad {
   std::shared_ptr<TableSet> tables;
 };
 
+/// Whether another process of a trainer goes on after what the one before it did. In geo mode that is lost
+/// with the process: what it had not exchanged, and the rows that it trained on.
+inline BarrierService::GoesOn goes_on_in(Mode mode) {
+  if (mode == Mode::sync) return BarrierService::GoesOn::yes;
+  return mode == Mode::geo ? BarrierService::GoesOn::no : BarrierService::GoesOn::where_counted;
+}
+
 struct Server::State {
   ServerOptions options;
   ServerPlace place;
@@ -107,8 +114,8 @@ struct Server::State {
             name_of(wanted), wanted.trainers,
             {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done),
              [this](const BarrierEvent& event) { keep_event(event); },
-             [this](std::function<void()> answer) { when_safe(std::move(answer)); },
-             wanted.mode == Mode::sync, [this](const Requests& step) { return measure_step(step); }},
+             [this](std::function<void()> answer) { when_safe(std::move(answer)); }, goes_on_in(wanted.mode),
+             [this](const Requests& step) { return measure_step(step); }},
             wanted.generation),
         metrics(std::make_shared<Metrics>(wanted.tables)),
         tracks(wanted.timeline),
@@ -128,6 +135,8 @@ struct Server::State {
               const MessageSource& answers) noexcept;
   void change(const wire::Header& header, Reader& body, Respond& respond);
   Message make_change(const wire::Header& header, Reader body, const ChangeId& id);
+  Outcome apply_counted(const wire::Header& header, Reader body, const wire::PushRequest* push,
+                        const std::function<void()>& keep);
   Outcome apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push);
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
   void measure(const wire::Header& header, Reader& body, Respond& respond);

@@ -53,7 +53,7 @@ Message Server::State::hello_observer(Reader& body) const {
   compare("the number of servers", std::to_string(options.servers),
           std::to_string(body.value<std::uint32_t>()));
   compare("the server's rank", std::to_string(options.rank), std::to_string(body.value<std::uint32_t>()));
-  return message_of(wire::HelloAnswer{});
+  return wire::greet({});
 }
 
 Message Server::State::get_dense(const DenseTable& table) const {

@@ -1,4 +1,5 @@
-//   event  kind u32 (the variant's index) | its fields in order; lists and texts with their length first
+//   event  kind u32 (the variant's index; 8 for a TrainerCame with an arrival, which comes last)
+//          | its fields in order; lists and texts with their length first
 #include "ps/sync/barrier_events.h"
 
 #include <array>
@@ -11,12 +12,15 @@
 namespace fleetrun::ps {
 namespace {
 
-TrainerCame read_came(Reader& in) {
+constexpr std::uint32_t kCameSo = 8;
+
+TrainerCame read_came(Reader& in, bool says_how) {
   Newcomer newcomer;
   newcomer.trainer = in.value<std::uint32_t>();
   newcomer.incarnation = in.value<std::uint64_t>();
   newcomer.generation = in.value<std::uint64_t>();
   newcomer.launcher = wire::read_text(in);
+  if (says_how) newcomer.arrival = in.value<std::uint32_t>();
   return {newcomer};
 }
 
@@ -55,6 +59,14 @@ EpochLeft read_left(Reader& in) {
   return {{trainer, in.value<std::uint32_t>()}};
 }
 
+EpochBegun read_begun(Reader& in) {
+  EpochBegun begun;
+  begun.trainer = in.value<std::uint32_t>();
+  begun.number = in.value<std::uint64_t>();
+  begun.epoch = in.value<wire::BeginEpoch>();
+  return begun;
+}
+
 void write_round(Bytes& out, const RoundDone& round) {
   out.value(round.kind);
   out.value(static_cast<std::uint32_t>(round.parts.size()));
@@ -91,13 +103,16 @@ MembershipUpdate read_membership_update(Reader& in) {
 }
 
 void write(Bytes& out, const BarrierEvent& event) {
-  out.value(static_cast<std::uint32_t>(event.index()));
+  const auto* arrival = std::get_if<TrainerCame>(&event);
+  const std::uint32_t how = arrival != nullptr ? arrival->newcomer.arrival : 0;
+  out.value(how != 0 ? kCameSo : static_cast<std::uint32_t>(event.index()));
   std::visit(Overloaded{
                  [&](const TrainerCame& came) {
                    out.value(came.newcomer.trainer);
                    out.value(came.newcomer.incarnation);
                    out.value(came.newcomer.generation);
                    out.text(came.newcomer.launcher);
+                   if (how != 0) out.value(how);
                  },
                  [&](const TrainerDone& done) { out.value(done.trainer); },
                  [&](const TrainerLost& lost) {
@@ -115,16 +130,21 @@ void write(Bytes& out, const BarrierEvent& event) {
                    out.value(left.participant.trainer);
                    out.value(left.participant.thread);
                  },
+                 [&](const EpochBegun& begun) {
+                   out.value(begun.trainer);
+                   out.value(begun.number);
+                   out.value(begun.epoch);
+                 },
              },
              event);
 }
 
 BarrierEvent read_barrier_event(Reader& in) {
-  static_assert(std::variant_size_v<BarrierEvent> == 7);
+  static_assert(std::variant_size_v<BarrierEvent> == kCameSo);
   const auto kind = in.value<std::uint32_t>();
   switch (kind) {
     case 0:
-      return read_came(in);
+      return read_came(in, false);
     case 1:
       return TrainerDone{in.value<std::uint32_t>()};
     case 2:
@@ -137,6 +157,10 @@ BarrierEvent read_barrier_event(Reader& in) {
       return read_joined(in);
     case 6:
       return read_left(in);
+    case 7:
+      return read_begun(in);
+    case kCameSo:
+      return read_came(in, true);
     default:
       throw Error(ErrorKind::data, "no event where trainers meet has the number " + std::to_string(kind));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ps/base/bytes.h"
+#include "ps/base/greeting.h"
 #include "ps/base/message.h"
 #include "ps/sync/sync_epoch.h"
 #include "ps/sync/trainer_registry.h"
@@ -47,8 +48,15 @@ struct EpochLeft {
   Participant participant;
 };
 
-using BarrierEvent =
-    std::variant<TrainerCame, TrainerDone, TrainerLost, WorldChanged, RoundDone, EpochJoined, EpochLeft>;
+/// A trainer that waits for nobody begins an epoch.
+struct EpochBegun {
+  std::uint32_t trainer = 0;
+  std::uint64_t number = 0;
+  wire::BeginEpoch epoch = {};
+};
+
+using BarrierEvent = std::variant<TrainerCame, TrainerDone, TrainerLost, WorldChanged, RoundDone, EpochJoined,
+                                  EpochLeft, EpochBegun>;
 
 void write(Bytes& out, const BarrierEvent& event);
 /// Throws: Error(data) for anything that write() did not write.

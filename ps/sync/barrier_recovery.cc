@@ -20,6 +20,7 @@ void BarrierService::describe(const std::function<void(const Bytes&)>& with) con
   }
   sums_.write(out);
   epoch_.write(out);
+  counted_.write(out);
   with(out);
 }
 
@@ -38,6 +39,7 @@ void BarrierService::restore(Reader& in) {
   }
   sums_.read(in);
   epoch_.read(in);
+  counted_.read(in);
 }
 
 void BarrierService::replay(const BarrierEvent& event) {
@@ -73,7 +75,11 @@ void BarrierService::replay(const BarrierEvent& event) {
             complete_round(static_cast<Kind>(done.kind), std::move(round), nobody_waits);
           },
           [&](const EpochJoined& joined) { join_epoch(joined.trainer, joined.threads, joined.number); },
-          [&](const EpochLeft& left) { epoch_.leave(left.participant); },
+          [&](const EpochLeft& left) {
+            epoch_.leave(left.participant);
+            counted_.leave(left.participant);
+          },
+          [&](const EpochBegun& begun) { counted_.begin(begun.trainer, begun.number, begun.epoch); },
       },
       event);
 }

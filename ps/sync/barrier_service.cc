@@ -36,6 +36,10 @@ Outcome copy_of(const Outcome& outcome, std::size_t values) {
   return out;
 }
 
+Error another_came(std::uint32_t trainer) {
+  return Error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came");
+}
+
 // A call that is answered with nobody to hear it, or with the reason.
 std::function<void()> answer_with(Respond respond, const Error& error) {
   return [respond = std::move(respond), error] { respond(separate_copy(error)); };
@@ -66,15 +70,26 @@ bool BarrierService::hello(const Newcomer& newcomer) {
 void BarrierService::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers) {
   if (before == newcomer.incarnation) return;
   const std::uint32_t trainer = newcomer.trainer;
-  const Error error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came");
-  if (!succeeds || !hooks_.goes_on) {
-    for (auto& completed : completed_) completed.erase(trainer);
-    sums_.forget(trainer);
+  const Error error = another_came(trainer);
+  if (!succeeds || !goes_on(trainer)) {
+    forget(trainer);
+    if ((newcomer.arrival & wire::kCountsEpochs) != 0) counted_.expect(trainer);
     return drop(trainer, error, answers);
   }
   std::vector<Respond> waiting = epoch_.take_over(trainer);
   for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
+}
+
+void BarrierService::forget(std::uint32_t trainer) {
+  for (auto& completed : completed_) completed.erase(trainer);
+  sums_.forget(trainer);
+  counted_.forget(trainer);
+}
+
+bool BarrierService::goes_on(std::uint32_t trainer) const {
+  return hooks_.goes_on == GoesOn::yes ||
+         (hooks_.goes_on == GoesOn::where_counted && counted_.knows(trainer));
 }
 
 BarrierService::Rounds BarrierService::rounds(std::uint32_t trainer) const {
@@ -84,12 +99,19 @@ BarrierService::Rounds BarrierService::rounds(std::uint32_t trainer) const {
     if (const auto found = completed_[kind].find(trainer); found != completed_[kind].end())
       out[kind] = found->second.number;
   }
+  if (counted_.knows(trainer))
+    out[static_cast<std::size_t>(Kind::begin_epoch)] = counted_.marks(trainer).size();
   return out;
 }
 
 std::vector<std::uint64_t> BarrierService::steps(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
-  return epoch_.steps(trainer);
+  return counted_.knows(trainer) ? counted_.steps(trainer) : epoch_.steps(trainer);
+}
+
+std::vector<wire::EpochMark> BarrierService::marks(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  return counted_.knows(trainer) ? counted_.marks(trainer) : std::vector<wire::EpochMark>();
 }
 
 void BarrierService::when_applied(std::uint32_t trainer, std::function<void()> then) {
@@ -253,7 +275,7 @@ void BarrierService::gather(Kind kind, std::uint32_t trainer, std::vector<double
 
 // Of a round that was complete before the trainer's last one.
 Outcome BarrierService::earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const {
-  if (kind == Kind::all_reduce && hooks_.goes_on) {
+  if (kind == Kind::all_reduce && hooks_.goes_on != GoesOn::no) {
     if (const SumHistory::Sum* sum = sums_.find(trainer, number))
       return copy_of(*sum->outcome, sum->parts.at(trainer).values);
     return Error(ErrorKind::data,
@@ -276,8 +298,7 @@ std::optional<Error> BarrierService::obstacle_of(const Contribution& contributio
   if (auto error = obstacle()) return error;
   // It asked before another process came for it.
   const ClientId& from = contribution.change.client;
-  if (contribution.change.number != 0 && from.incarnation != trainer_registry_.incarnation(from.trainer))
-    return Error(ErrorKind::network, "another trainer " + std::to_string(from.trainer) + " came");
+  if (contribution.change.number != 0 && !is_current(from)) return another_came(from.trainer);
   return std::nullopt;
 }
 
@@ -324,13 +345,45 @@ void BarrierService::count(const std::vector<Contribution>& step) {
   epoch_.count(participants);
 }
 
+// False for what asked before another process came for its trainer.
+bool BarrierService::is_current(const ClientId& from) const {
+  return from.incarnation == trainer_registry_.incarnation(from.trainer);
+}
+
+void BarrierService::begin_counted(const ClientId& from, std::uint64_t number,
+                                   const wire::BeginEpoch& epoch) {
+  const std::lock_guard lock(mutex_);
+  if (!is_current(from)) throw another_came(from.trainer);
+  keep(EpochBegun{from.trainer, number, epoch});
+  counted_.begin(from.trainer, number, epoch);
+}
+
+void BarrierService::count_push(const ClientId& from, std::span<const std::uint32_t> threads,
+                                const std::function<void()>& keep) {
+  std::unique_lock lock(mutex_);
+  if (!counted_.knows(from.trainer)) {
+    lock.unlock();
+    return keep();
+  }
+  if (!is_current(from)) throw another_came(from.trainer);
+  keep();
+  counted_.count(from.trainer, threads);
+}
+
+void BarrierService::discount_push(std::uint32_t trainer, std::span<const std::uint32_t> threads) {
+  const std::lock_guard lock(mutex_);
+  counted_.count(trainer, threads, true);
+}
+
 void BarrierService::leave_epoch(const Participant& participant, std::uint64_t epoch) {
   std::unique_lock lock(mutex_);
   const auto& begun = completed_[static_cast<std::size_t>(Kind::begin_epoch)];
   const auto last = begun.find(participant.trainer);
   if (epoch != 0 && last != begun.end() && epoch < last->second.number) return;
+  if (counted_.is_over(participant.trainer, epoch)) return;
   keep(EpochLeft{participant});
   epoch_.leave(participant);
+  counted_.leave(participant);
   settle(lock);
 }
 
@@ -402,7 +455,7 @@ void BarrierService::complete_round(Kind kind, BarrierRounds::Round round, Answe
   } catch (const Error& error) {
     *outcome = separate_copy(error);
   }
-  if (kind == Kind::all_reduce && hooks_.goes_on) {
+  if (kind == Kind::all_reduce && hooks_.goes_on != GoesOn::no) {
     SumHistory::Sum sum{outcome, {}};
     for (const auto& [trainer, entry] : round) sum.parts[trainer] = {entry.number, entry.values.size()};
     sums_.add(std::move(sum));

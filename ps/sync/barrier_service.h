@@ -5,9 +5,10 @@
 // trainers come and go they wait until the job's next world says that it is gone (update()),
 // and go on without it.
 //
-// In sync mode (Hooks::goes_on) a trainer that is away, or done, may come back as another process, which
-// begins its script anew: it is told how far the one before it was (rounds(), steps()), gets the results of
-// sums again, and has its place in the epoch.
+// A trainer that is away, or done, may come back as another process, which begins its script anew
+// (Hooks::goes_on): it is told how far the one before it was (rounds(), steps()), gets the results of sums
+// again, and has its place in the epoch. Where trainers do not wait for each other, those go on that have
+// their epochs counted (begin_counted()).
 #pragma once
 
 #include <array>
@@ -24,6 +25,7 @@
 #include "ps/base/outcome.h"
 #include "ps/sync/barrier_events.h"
 #include "ps/sync/barrier_rounds.h"
+#include "ps/sync/counted_epochs.h"
 #include "ps/sync/sum_history.h"
 #include "ps/sync/sync_epoch.h"
 #include "ps/sync/trainer_registry.h"
@@ -33,6 +35,7 @@ namespace fleetrun::ps {
 /// Threads: all calls may be made from several threads at once; answers are given without the lock held.
 class BarrierService {
  public:
+  enum class GoesOn { no, where_counted, yes };
   struct Hooks {
     /// Applies one step, the pushes in the order (trainer, thread); may throw Error.
     std::function<void(const std::vector<Contribution>&)> apply_step;
@@ -43,7 +46,7 @@ class BarrierService {
     /// Gives an answer once what was kept is where it must be.
     std::function<void(std::function<void()>)> answer = {};
     /// Whether another process of a trainer goes on for it (TrainerRegistry::succeeds).
-    bool goes_on = false;
+    GoesOn goes_on = GoesOn::no;
     /// The squares of the mean that a step will have (wire::Method::measure); called with the lock held.
     std::function<Message(const std::vector<const wire::PushRequest*>&)> measure_step = {};
   };
@@ -62,6 +65,8 @@ class BarrierService {
   Rounds rounds(std::uint32_t trainer) const;
   /// The steps of the trainer's threads in its last epoch, also those that are being applied.
   std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
+  /// Its epochs, where they are counted.
+  std::vector<wire::EpochMark> marks(std::uint32_t trainer) const;
   /// Calls `then` once none of them is being applied: who goes on after them pulls what they have made.
   void when_applied(std::uint32_t trainer, std::function<void()> then);
   /// Whether this incarnation has said goodbye.
@@ -89,6 +94,18 @@ class BarrierService {
   void measure(Contribution contribution);
   /// By Hooks::apply_step: the step is in the tables.
   void count(const std::vector<Contribution>& step);
+
+  // Where trainers do not wait for each other.
+
+  /// From here on the trainer's steps count, until leave_epoch().
+  /// Throws: Error(network) when another process has come for the trainer.
+  void begin_counted(const ClientId& from, std::uint64_t number, const wire::BeginEpoch& epoch);
+  /// A push that is about to be applied: `keep` is called, and the steps of `threads` count.
+  /// Throws: Error(network), before that, when another process has come for a trainer whose steps count.
+  void count_push(const ClientId& from, std::span<const std::uint32_t> threads,
+                  const std::function<void()>& keep);
+  /// It was refused.
+  void discount_push(std::uint32_t trainer, std::span<const std::uint32_t> threads);
   /// epoch: the trainer's number of it; one that is over changes nothing. 0: the one under way.
   void leave_epoch(const Participant& participant, std::uint64_t epoch = 0);
   /// Fails everything that waits and everything that would have to. Who takes part in the epoch stays: a
@@ -128,6 +145,9 @@ class BarrierService {
   void begin_epoch(const BarrierRounds::Round& round);
   void join_epoch(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
   void come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers);
+  void forget(std::uint32_t trainer);
+  bool goes_on(std::uint32_t trainer) const;
+  bool is_current(const ClientId& from) const;
   std::vector<Respond> drop_waiting(std::uint32_t trainer);
   Outcome earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const;
   void give_up_on(std::uint32_t trainer, Answers& answers);
@@ -148,6 +168,7 @@ class BarrierService {
   std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last
   SumHistory sums_;  // where another process may ask for them
   SyncEpoch epoch_;
+  CountedEpochs counted_;
   std::vector<std::function<void()>> when_applied_;  // the step that is being applied
 };
 

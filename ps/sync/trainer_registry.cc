@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/base/greeting.h"
 #include "ps/base/wire.h"
 #include "runtime/base/defences.h"
 #include "runtime/base/error.h"
@@ -131,7 +132,8 @@ bool TrainerRegistry::is_away(std::uint32_t trainer, std::uint64_t incarnation,
 }
 
 bool TrainerRegistry::succeeds(const Newcomer& newcomer) const {
-  if (in_place_ || newcomer.trainer >= entries_.size()) return false;
+  const bool begins_anew = (newcomer.arrival & wire::kBeginsAnew) != 0;
+  if (in_place_ || begins_anew || newcomer.trainer >= entries_.size()) return false;
   const Entry& entry = entries_[newcomer.trainer];
   return entry.incarnation != newcomer.incarnation &&
          (entry.presence == Presence::away || entry.presence == Presence::done);

@@ -54,6 +54,8 @@ struct Newcomer {
   std::string launcher = {};  // as in MembershipUpdate; empty when it was told none
   /// Tells its connections apart: another number with each hello, 0 where it makes one only.
   std::uint64_t connection = 0;
+  /// wire::kBeginsAnew, wire::kCountsEpochs.
+  std::uint32_t arrival = 0;
 };
 
 class TrainerRegistry {

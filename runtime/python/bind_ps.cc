@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,18 +79,29 @@ void save(ClientPtr client, const std::string& directory, std::uint32_t mode) {
   run_interruptibly([=] { client->save(directory, static_cast<ps::SaveMode>(mode)); });
 }
 
+/// Whether this process was that trainer before: what it did then, up to its goodbye,
+/// is nothing to go on after.
+bool was_here(std::uint32_t trainer) {
+  static std::mutex mutex;
+  static std::set<std::uint32_t> trainers;
+  const std::lock_guard lock(mutex);
+  return !trainers.insert(trainer).second;
+}
+
 ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
                   const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t generation,
                   const std::string& launcher, const std::array<std::uint32_t, 4>& exchange,
-                  std::uint64_t identity) {
+                  std::uint64_t identity, bool counts_epochs) {
   const auto client = std::make_shared<ClientPtr>();
   const ps::TrainerMode trained{ps::mode_of(mode), trainers,    std::move(tables), exchange[0],
                                 exchange[1],       exchange[2], exchange[3]};
-  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, trained.mode,
-                                                    ps::server_tables(trained.mode, trained.tables),
-                                                    generation, launcher, identity}]() mutable {
+  run_interruptibly([=, options = ps::ClientOptions{
+                            trainer, trainers, trained.mode, ps::server_tables(trained.mode, trained.tables),
+                            generation, launcher, identity, was_here(trainer)}]() mutable {
     const Environ environ = Environ::of_process();
     ps::read_environment(environ, options);
+    const bool waits_for_nobody = options.mode == ps::Mode::async || options.mode == ps::Mode::half_async;
+    options.counts_epochs = counts_epochs && waits_for_nobody && ps::recover_within_of(environ).count() > 0;
     auto connected = ps::connect(endpoints, options,
                                  {.access = ps::access_of(environ),
                                   .transport = ps::transport_of(environ),
@@ -168,9 +181,9 @@ void bind_client(py::module_& module) {
           "This trainer is done; servers end when all are.");
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 4>{400, 1, 16, 0},
-             "identity"_a = 0,
+             "identity"_a = 0, "counts_epochs"_a = false,
              "A Client of servers by rank. exchange: geo_steps, merged, waiting, max_ahead of "
-             "ps::TrainerMode. Throws: "
+             "ps::TrainerMode. counts_epochs: as ps::ClientOptions. Throws: "
              "Error(network) naming those that do not answer, Error(config) when the tables of both sides "
              "disagree.");
   module.def(

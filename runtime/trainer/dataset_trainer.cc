@@ -250,11 +250,15 @@ std::vector<std::uint64_t> batches_before(const Epoch& epoch, std::size_t thread
 }
 
 EpochResult run_threads(const Epoch& epoch) {
-  // In sync mode two runs give the same bits: each thread reads the same files in both.
-  const DatasetReaders reading(epoch.dataset, epoch.options.mode == ps::Mode::sync, epoch.options.timeline);
+  // Each thread reads the same files in every run: in sync mode two runs give the same bits, and a trainer
+  // that is started again goes on where the one before it was.
+  const bool trains_on_servers = epoch.client != nullptr && epoch.options.train;
+  const bool in_turn =
+      epoch.options.mode == ps::Mode::sync || (trains_on_servers && epoch.client->counts_epochs());
+  const DatasetReaders reading(epoch.dataset, in_turn, epoch.options.timeline);
   const std::size_t threads = epoch.dataset.readers();
-  if (epoch.client != nullptr && epoch.options.train) {
-    epoch.client->begin_epoch(static_cast<std::uint32_t>(threads));
+  if (trains_on_servers) {
+    epoch.client->begin_epoch({static_cast<std::uint32_t>(threads), epoch.dataset.fingerprint()});
     if (epoch.counts_staleness()) static_cast<void>(epoch.client->take_staleness());
   }
   const std::vector<std::uint64_t> before = batches_before(epoch, threads);

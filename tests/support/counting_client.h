@@ -43,7 +43,7 @@ class CountingClient : public ps::Client {
               std::span<const float> values) override {
     inner_.assign(table, wanted, values);
   }
-  void begin_epoch(std::uint32_t threads) override { inner_.begin_epoch(threads); }
+  void begin_epoch(const ps::EpochStart& epoch) override { inner_.begin_epoch(epoch); }
   void leave_epoch(std::uint32_t thread) override { inner_.leave_epoch(thread); }
   void barrier() override { inner_.barrier(); }
   void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }

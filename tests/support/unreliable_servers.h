@@ -74,7 +74,7 @@ class UnreliableServer {
                     [answered](ps::Outcome outcome) { answered->set_value(std::move(outcome)); });
     const ps::Outcome outcome = answered->get_future().get();
     if (const Error* error = std::get_if<Error>(&outcome)) throw ps::separate_copy(*error);
-    welcome = ps::read_hello_answer(ps::Reader(std::get<ps::Message>(outcome).bytes()));
+    welcome = ps::wire::read_greeting(ps::Reader(std::get<ps::Message>(outcome).bytes()));
     const std::lock_guard lock(mutex_);
     links_.push_back(link);
     return std::make_unique<LinkChannel>(*this, link);

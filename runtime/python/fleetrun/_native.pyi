@@ -323,8 +323,8 @@ class Client():
         """Ends a day; how many rows went."""
     def skip_steps(self, steps: int) -> int:
         """Takes up to so many steps as done; how many were."""
-def connect(endpoints: list[str], trainer: int, trainers: int, mode: str, tables: list[TableConfig], epoch: int = 0, launcher: str = '', exchange: list[int] = ..., identity: int = 0) -> Client:
-    """A Client of servers by rank. exchange: geo_steps, merged, waiting, max_ahead of ps::TrainerMode. Throws: Error(network) naming those that do not answer, Error(config) when the tables of both sides disagree."""
+def connect(endpoints: list[str], trainer: int, trainers: int, mode: str, tables: list[TableConfig], epoch: int = 0, launcher: str = '', exchange: list[int] = ..., identity: int = 0, counts_epochs: bool = False) -> Client:
+    """A Client of servers by rank. exchange: geo_steps, merged, waiting, max_ahead of ps::TrainerMode. counts_epochs: as ps::ClientOptions. Throws: Error(network) naming those that do not answer, Error(config) when the tables of both sides disagree."""
 def make_in_process(mode: str, tables: list[TableConfig]) -> Client:
     """A Client whose one server is in this process."""
 class RpcServer():

@@ -42,7 +42,7 @@ std::vector<std::byte> ask(Server& server, const Message& request) {
 }
 
 std::uint64_t hello(Server& server) {
-  return read_hello_answer(Reader(ask(server, make_hello({0, 1, Mode::async, kTables}, 7, 0, 1))))
+  return wire::read_greeting(Reader(ask(server, make_hello({0, 1, Mode::async, kTables}, 7, 0, 1))))
       .next_change;
 }
 

@@ -1,5 +1,5 @@
-// Trainers of sync mode that die at every place of their script, before a request arrives or between what it
-// did and its answer, and are started again from the script's beginning: every example counts once.
+// Trainers that die at every place of their script, before a request arrives or between what it did and its
+// answer, and are started again from the script's beginning: every example counts once, in each mode but geo.
 #include <array>
 #include <future>
 #include <memory>
@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "ps/client/channel_client.h"
+#include "ps/modes/trainer_mode.h"
 #include "ps/server/server.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
@@ -105,9 +106,10 @@ class DyingChannel : public Channel {
 
 using Servers = std::vector<std::unique_ptr<Server>>;
 
-std::unique_ptr<Client> connect(Life& life, const Servers& servers, std::uint32_t trainer,
-                                std::uint64_t incarnation) {
-  const ClientOptions options{trainer, kTrainers, Mode::sync, tables()};
+std::unique_ptr<Client> connect(Life& life, const Servers& servers, const TrainerMode& mode,
+                                std::uint32_t trainer, std::uint64_t incarnation) {
+  ClientOptions options{trainer, kTrainers, mode.mode, tables()};
+  options.counts_epochs = mode.mode != Mode::sync;
   std::vector<std::unique_ptr<Channel>> channels;
   Welcome welcome;
   for (std::uint32_t rank = 0; rank < servers.size(); ++rank) {
@@ -121,11 +123,11 @@ std::unique_ptr<Client> connect(Life& life, const Servers& servers, std::uint32_
                           [answered](Outcome outcome) { answered->set_value(std::move(outcome)); });
     const Outcome outcome = answered->get_future().get();
     if (const Error* error = std::get_if<Error>(&outcome)) throw separate_copy(*error);
-    welcome.add(rank, read_hello_answer(Reader(std::get<Message>(outcome).bytes())));
+    welcome.add(rank, wire::read_greeting(Reader(std::get<Message>(outcome).bytes())));
   }
   for (std::uint32_t rank = 0; rank < servers.size(); ++rank)
     channels.push_back(std::make_unique<DyingChannel>(life, *servers[rank], rank));
-  return make_channel_client(options, incarnation, std::move(channels), welcome);
+  return with_mode(make_channel_client(options, incarnation, std::move(channels), welcome), mode);
 }
 
 /// The gradients of a batch, from the values that it pulls.
@@ -142,28 +144,43 @@ struct Batch {
   }
 };
 
+// Where threads wait for each other, a push that is left alone is given up by the others' leaving.
+void leave_all(Client& client) noexcept {
+  for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
+    try {
+      client.leave_epoch(thread);
+    } catch (const Error&) {
+    }
+  }
+}
+
 // Both threads step together, on this thread: the requests come in the same order in every run.
 void train(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skips) {
-  client.begin_epoch(kThreads);
+  client.begin_epoch({kThreads, 7 + epoch});
   std::array<std::uint64_t, kThreads> at = {};
   for (std::uint32_t thread = 0; skips && thread < kThreads; ++thread) at[thread] = client.skip_steps(thread);
   std::array<Batch, kThreads> batches;
   for (bool more = true; more;) {
     more = false;
     std::array<std::unique_ptr<Pending>, kThreads> pushes;
-    for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
-      if (at[thread] == kNever || at[thread] > batches_of(trainer, epoch, thread)) continue;
-      more = true;
-      const std::uint64_t batch = at[thread]++;
-      if (batch == batches_of(trainer, epoch, thread)) {
-        client.leave_epoch(thread);
-        continue;
+    try {
+      for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
+        if (at[thread] == kNever || at[thread] > batches_of(trainer, epoch, thread)) continue;
+        more = true;
+        const std::uint64_t batch = at[thread]++;
+        if (batch == batches_of(trainer, epoch, thread)) {
+          client.leave_epoch(thread);
+          continue;
+        }
+        batches[thread].keys = keys_of(trainer, epoch, thread, batch);
+        pushes[thread] = batches[thread].push(client, thread);
       }
-      batches[thread].keys = keys_of(trainer, epoch, thread, batch);
-      pushes[thread] = batches[thread].push(client, thread);
-    }
-    for (const auto& push : pushes) {
-      if (push) push->wait();
+      for (const auto& push : pushes) {
+        if (push) push->wait();
+      }
+    } catch (const Error&) {
+      leave_all(client);
+      throw;
     }
   }
 }
@@ -194,10 +211,11 @@ struct Job {
   std::vector<Death> deaths = {};
   bool skips = true;
   std::string keeps = {};  // where servers keep what they have
+  TrainerMode mode = {.mode = Mode::sync};
 };
 
 ServerOptions server_options(const Job& job, std::uint32_t rank) {
-  ServerOptions options{rank, job.servers, kTrainers, Mode::sync, tables()};
+  ServerOptions options{rank, job.servers, kTrainers, job.mode.mode, tables()};
   options.recover_within = std::chrono::hours(1);
   if (!job.keeps.empty()) {
     options.durability.directory = job.keeps;
@@ -254,14 +272,14 @@ Outcomes run(const Job& job) {
   const std::uint32_t other = 1 - job.dying;
   std::jthread survivor([&] {
     Life life;
-    const auto client = connect(life, servers, other, 1);
+    const auto client = connect(life, servers, job.mode, other, 1);
     script(*client, other, job.skips, sums[other]);
   });
   std::uint64_t requests = 0;
   for (std::size_t number = 0; number <= job.deaths.size(); ++number) {
     Life life{number < job.deaths.size() ? job.deaths[number] : Death{}};
     const std::uint64_t incarnation = 100 + number;
-    const auto client = connect(life, servers, job.dying, incarnation);
+    const auto client = connect(life, servers, job.mode, job.dying, incarnation);
     try {
       script(*client, job.dying, job.skips, sums[job.dying]);
     } catch (const Error& error) {
@@ -287,7 +305,7 @@ Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
     lives[job.dying].death = job.deaths[0];
     std::array<std::unique_ptr<Client>, kTrainers> clients;
     for (std::uint32_t trainer = 0; trainer < kTrainers; ++trainer)
-      clients[trainer] = connect(lives[trainer], servers, trainer, 1 + trainer);
+      clients[trainer] = connect(lives[trainer], servers, job.mode, trainer, 1 + trainer);
     const auto live = [&](std::uint32_t trainer) {
       try {
         script(*clients[trainer], trainer, job.skips, sums[trainer]);
@@ -305,7 +323,7 @@ Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
   const Servers servers = start_servers(job);
   std::array<Life, kTrainers> lives;
   const auto live = [&](std::uint32_t trainer) {
-    const auto client = connect(lives[trainer], servers, trainer, 11 + trainer);
+    const auto client = connect(lives[trainer], servers, job.mode, trainer, 11 + trainer);
     script(*client, trainer, job.skips, sums[trainer]);
   };
   {
@@ -362,20 +380,52 @@ TEST_CASE("a trainer may die at every request, and every example counts once") {
   }
 }
 
+TEST_CASE("so may one that waits for nobody") {
+  for (const TrainerMode& mode :
+       {TrainerMode{.mode = Mode::async}, TrainerMode{.mode = Mode::async, .merged = 3},
+        TrainerMode{.mode = Mode::half_async}}) {
+    for (const std::uint32_t servers : {1u, 2u}) {
+      Job job{.servers = servers, .mode = mode};
+      const Outcomes calm = run(job);
+      REQUIRE(calm.shows == shows_of_all_examples());
+      for (std::uint64_t at = 1; at <= calm.requests; ++at) {
+        for (const bool has_effect : {false, true}) {
+          job.skips = (at + (has_effect ? 1 : 0)) % 3 != 0;
+          job.deaths = {{at, has_effect}, {1 + at * 7 % calm.requests, at % 2 == 0}};
+          CAPTURE(to_string(mode.mode));
+          CAPTURE(mode.merged);
+          CAPTURE(servers);
+          CAPTURE(at);
+          CAPTURE(has_effect);
+          const Outcomes killed = run(job);
+          CHECK(killed.sums_are_right);
+          CHECK(killed.shows == calm.shows);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("so may the whole job, where servers keep what they have") {
-  const Outcomes calm = run({.servers = 1});
-  for (std::uint64_t at = 1; at < calm.requests; ++at) {
-    for (const bool has_effect : {false, true}) {
-      const fleetrun::tests::TempDir directory;
-      CAPTURE(at);
-      CAPTURE(has_effect);
-      const Job job{
-          .servers = 1, .deaths = {{at, has_effect}}, .skips = at % 3 != 0, .keeps = directory.path()};
-      const Outcomes killed = run_after_the_end_of_all(job, at % 2 == 0);
-      CHECK(killed.sums_are_right);
-      CHECK(killed.shows == calm.shows);
-      CHECK(killed.values == calm.values);
-      CHECK(killed.dense == calm.dense);
+  for (const Mode mode : {Mode::sync, Mode::async}) {
+    const Outcomes calm = run({.servers = 1, .mode = {.mode = mode}});
+    for (std::uint64_t at = 1; at < calm.requests; ++at) {
+      for (const bool has_effect : {false, true}) {
+        const fleetrun::tests::TempDir directory;
+        CAPTURE(to_string(mode));
+        CAPTURE(at);
+        CAPTURE(has_effect);
+        const Job job{.servers = 1,
+                      .deaths = {{at, has_effect}},
+                      .skips = at % 3 != 0,
+                      .keeps = directory.path(),
+                      .mode = {.mode = mode}};
+        const Outcomes killed = run_after_the_end_of_all(job, at % 2 == 0);
+        CHECK(killed.sums_are_right);
+        CHECK(killed.shows == calm.shows);
+        if (mode == Mode::sync) CHECK(killed.values == calm.values);
+        if (mode == Mode::sync) CHECK(killed.dense == calm.dense);
+      }
     }
   }
 }

@@ -119,7 +119,7 @@ struct Trainer {
   }
   Message push_request(const std::vector<std::uint64_t>& keys, float value) const {
     wire::PushDraft draft = wire::draft_push({wire::Method::push, 0, 0, kIncarnation},
-                                             {{{0, kWidth, keys.size()}}, {}}, 1.0f, link->messages());
+                                             {{{0, kWidth, keys.size()}}, {}}, {}, link->messages());
     std::ranges::copy(keys, draft.keys[0].begin());
     std::ranges::fill(draft.gradients[0], value);
     return std::move(draft.message);

@@ -42,7 +42,7 @@ TEST_CASE("a push arrives as it was sent") {
 }
 
 TEST_CASE("a push's rate travels with it, and is no table's") {
-  wire::PushDraft draft = wire::draft_push({wire::Method::push, 1, 2, 99}, kSections, 0.25f);
+  wire::PushDraft draft = wire::draft_push({wire::Method::push, 1, 2, 99}, kSections, {.rate = 0.25f});
   CHECK(draft.dense.size() == 1);
   CHECK(draft.encoded.size() == kSections.sparse.size() + kSections.dense.size());
   const auto read = [&draft] {
@@ -114,7 +114,7 @@ TEST_CASE("what is no request, of another version, or unknown, is refused") {
     return text_of([&] { wire::read_header(reader); });
   };
   CHECK(with(0, 'X') == "not a request to a fleetrun parameter server");
-  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 4");
+  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 5");
   CHECK(with(6, 200) == "unknown method 200");
 }
 

@@ -42,7 +42,7 @@ wire::HelloAnswer hello(Server& server, std::uint32_t trainer, std::uint64_t inc
                         Mode mode = Mode::async, std::uint32_t trainers = 2) {
   const auto asked = ask(server, make_hello({trainer, trainers, mode, kTables}, incarnation, 0, 1).bytes());
   REQUIRE(asked->text == "ok");
-  return read_hello_answer(Reader(asked->bytes));
+  return wire::read_greeting(Reader(asked->bytes));
 }
 
 // Adds 1 to row `key`.
@@ -128,8 +128,9 @@ TEST_CASE("a push of a step that comes again takes part once, and both are answe
   std::array<std::shared_ptr<Asked>, 2> begun;
   for (std::uint32_t trainer = 0; trainer < 2; ++trainer) {
     hello(server, trainer, 7 + trainer, Mode::sync);
-    wire::Draft draft = wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, 1}, 4);
-    draft.writer.value(std::uint32_t{1});
+    wire::Draft draft =
+        wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, 1}, sizeof(wire::BeginEpoch));
+    draft.writer.value(wire::BeginEpoch{1});
     begun[trainer] = ask(server, draft.message.bytes());
   }
   CHECK(begun[0]->text == "ok");

@@ -59,7 +59,7 @@ wire::Greeting hello(Server& server, std::uint32_t trainer, Mode mode = Mode::as
   const Message request = make_hello({trainer, 2, mode, kTables}, 7 + trainer, 0, 1);
   const auto asked = ask(server, request.bytes());
   REQUIRE(asked->text == "ok");
-  return read_hello_answer(Reader(asked->bytes));
+  return wire::read_greeting(Reader(asked->bytes));
 }
 
 Message push(std::uint32_t trainer, std::uint64_t sequence, std::uint64_t key, float gradient = 1.0f) {
@@ -73,8 +73,9 @@ Message push(std::uint32_t trainer, std::uint64_t sequence, std::uint64_t key, f
 }
 
 std::shared_ptr<Asked> begin(Server& server, std::uint32_t trainer, std::uint64_t number) {
-  wire::Draft draft = wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, number}, 4);
-  draft.writer.value(std::uint32_t{1});
+  wire::Draft draft =
+      wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, number}, sizeof(wire::BeginEpoch));
+  draft.writer.value(wire::BeginEpoch{1});
   return ask(server, draft.message.bytes());
 }
 
@@ -240,8 +241,10 @@ TEST_CASE("that a trainer left its epoch survives a power failure once the train
     return told->get_future();
   };
   const auto request = [](wire::Method method, std::uint32_t trainer) {
-    wire::Draft draft = wire::draft({method, trainer, 0, 7 + trainer, 0, 1}, 4);
-    if (method == wire::Method::begin_epoch) draft.writer.value(std::uint32_t{1});
+    const bool begins = method == wire::Method::begin_epoch;
+    wire::Draft draft =
+        wire::draft({method, trainer, 0, 7 + trainer, 0, 1}, begins ? sizeof(wire::BeginEpoch) : 4);
+    if (begins) draft.writer.value(wire::BeginEpoch{1});
     return std::move(draft.message);
   };
   const Message hellos[] = {make_hello({0, 2, Mode::sync, kTables}, 7, 0, 1),
@@ -363,7 +366,7 @@ TEST_CASE(
   Server server(options(directory));
   REQUIRE(server.recovery());
   CHECK(server.recovery()->awaited == std::vector<ClientId>{{0, 99}});
-  CHECK(read_hello_answer(Reader(ask(server, another.bytes())->bytes)).next_change == 1);
+  CHECK(wire::read_greeting(Reader(ask(server, another.bytes())->bytes)).next_change == 1);
   CHECK(ask(server, push(0, 2, 3).bytes())->text != "ok");
 }
 

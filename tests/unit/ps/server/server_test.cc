@@ -109,8 +109,8 @@ TEST_CASE("a push with random bytes changed is applied or refused, and never mor
 TEST_CASE("too many threads are refused before anything is made for them") {
   Server server({.rank = 0, .servers = 1, .trainers = 1, .mode = Mode::sync, .tables = {}});
   REQUIRE(ask(server, make_hello({0, 1, Mode::sync, {}}, 7, 0, 1).bytes()) == "ok");
-  wire::Draft draft = wire::draft({wire::Method::begin_epoch, 0, 0, 7}, 4);
-  draft.writer.value(std::uint32_t{4000000000});
+  wire::Draft draft = wire::draft({wire::Method::begin_epoch, 0, 0, 7}, sizeof(wire::BeginEpoch));
+  draft.writer.value(wire::BeginEpoch{4000000000});
   CHECK(ask(server, draft.message.bytes()) == "begin_epoch with 4000000000 threads; at most 960 fit");
 }
 

@@ -50,6 +50,9 @@ void meet(Kept& kept) {
     kept.barrier_service.gather(BarrierService::Kind::all_reduce, t, {1.5}, ignored.respond(), 1);
   kept.barrier_service.lost(2, 12);
   kept.barrier_service.goodbye(1);
+  kept.barrier_service.hello({3, 13, 3, "d", 0, wire::kCountsEpochs});
+  kept.barrier_service.begin_counted({3, 13}, 1, {2, 0, {70, 0, 0}});
+  kept.barrier_service.leave_epoch({3, 0}, 1);
 }
 
 }  // namespace

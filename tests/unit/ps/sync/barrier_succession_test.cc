@@ -15,7 +15,7 @@ struct Two {
   std::vector<std::size_t> steps;
   BarrierService barrier_service;
 
-  explicit Two(bool goes_on = true)
+  explicit Two(BarrierService::GoesOn goes_on = BarrierService::GoesOn::yes)
       : barrier_service("server 0", 2,
                         {[this](const std::vector<Contribution>& step) {
                            steps.push_back(step.size());
@@ -135,7 +135,7 @@ TEST_CASE("so does one that comes after a goodbye, but not where its trainer was
   lost.barrier_service.hello(1, 12);
   CHECK(lost.barrier_service.rounds(1) == BarrierService::Rounds{});
 
-  Two async(false);
+  Two async(BarrierService::GoesOn::no);
   async.come();
   async.all(BarrierService::Kind::barrier, {}, 1);
   async.succeed();
@@ -156,7 +156,7 @@ TEST_CASE("who goes on after a step that is being applied is told so when it is 
                        [] {},
                        {},
                        {},
-                       true});
+                       BarrierService::GoesOn::yes});
   barrier_service = &real;
   real.hello(0, 10);
   Answer ignored;

@@ -435,6 +435,7 @@ class Fleet(Saving):
             epoch=elastic.epoch(),
             launcher=world.node if world else "",
             exchange=training.exchange.for_client(),
+            counts_epochs=True,
         )
         if self.is_first_worker():
             for parameter, table, width in training.dense_entries():

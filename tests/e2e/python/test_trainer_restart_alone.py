@@ -1,0 +1,128 @@
+"""Jobs whose trainers wait for nobody: one is killed and started again alone, and every example counts once.
+
+The model counts: rows begin at 0, each occurrence of an id has the gradient 1 whatever the values are, and
+the learning rate is 1, so that a row ends at minus the number of times its id was trained.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from conftest import environment
+from flow import LIMIT
+from fleetrun_job import find_fleetrun
+
+TRAIN = """
+import json, os, signal, sys
+import numpy
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+
+MODE, DATASET, DAYS, PLAN = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
+paddle.enable_static()
+fleet.init(is_collective=False)
+ids = paddle.static.data(name="ids", shape=[None, 1], dtype="int64")
+attr = paddle.ParamAttr(name="rows", initializer=paddle.nn.initializer.Constant(0.0))
+rows = paddle.static.nn.sparse_embedding(ids, [50, 4], param_attr=attr)
+loss = paddle.sum(rows)
+test = paddle.static.default_main_program().clone(for_test=True)
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = True
+if MODE == "merged":
+    strategy.a_sync_configs = {"max_merge_var_num": 4}
+fleet.distributed_optimizer(paddle.optimizer.SGD(learning_rate=1.0), strategy).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+    sys.exit(0)
+rank = fleet.worker_index()
+lives = len([name for name in os.listdir() if name.startswith(f"life-{rank}-")])
+open(f"life-{rank}-{lives}", "w").close()
+
+
+class Dying:
+    def __init__(self, to):
+        self.to = to
+
+    def write(self, text):
+        self.to.write(text)
+        at = PLAN[lives] if rank == 1 and lives < len(PLAN) else None
+        if at and at[0] == now and f"batch: [{at[1]}]" in text:
+            self.to.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def flush(self):
+        self.to.flush()
+
+
+sys.stdout = Dying(sys.stdout)
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+for now, files in enumerate(DAYS, 1):
+    if MODE == "resumes" and os.path.exists(f"done-{rank}-{now}"):
+        continue
+    dataset = getattr(paddle.distributed, DATASET)()
+    dataset.init(batch_size=4, thread_num=2, use_var=[ids], pipe_command="cat")
+    dataset.set_filelist(fleet.util.get_file_shard(files))
+    if DATASET == "InMemoryDataset":
+        dataset.load_into_memory()
+        dataset.local_shuffle()
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"],
+                           print_period=1)
+    open(f"done-{rank}-{now}", "w").close()
+    fleet.barrier_worker()
+if rank == 0:
+    (counts,) = exe.run(test, feed={"ids": numpy.arange(50).reshape(-1, 1)}, fetch_list=[rows])
+    with open("counts", "w") as file:
+        json.dump((-counts.reshape(50, 4)[:, 0]).tolist(), file)
+fleet.barrier_worker()
+fleet.stop_worker()
+"""
+
+
+def write_data(directory):
+    """Six files with different numbers of examples; returns how often each id is there."""
+    counts = [0.0] * 50
+    for part in range(6):
+        with open(directory / f"part-{part}", "w") as file:
+            for i in range(29 + 7 * part):
+                key = (7 * i + 11 * part) % 50
+                counts[key] += 1
+                file.write(f"1 {key}\n")
+    return counts
+
+
+def train(directory, mode, dataset, days, plan):
+    counts = write_data(directory)
+    (directory / "train.py").write_text(TRAIN)
+    command = [find_fleetrun(), "--server_num=2", "--trainer_num=2", f"--python={sys.executable}",
+               "--max_restart=10", "--restart_backoff=0", "--log_dir=logs", "train.py", mode, dataset,
+               json.dumps(days), json.dumps(plan)]
+    with open(directory / "said", "wb") as said:
+        done = subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
+                              stdout=said, stderr=said, timeout=LIMIT)
+    logs = "".join(log.read_text(errors="replace") for log in sorted(directory.glob("logs/*log.*")))
+    text = (directory / "said").read_text(errors="replace") + logs
+    assert done.returncode == 0, text
+    assert len(list(directory.glob("life-1-*"))) == len(plan) + 1, text
+    return counts, json.loads((directory / "counts").read_text()), text
+
+
+ALL = [f"part-{i}" for i in range(6)]
+
+
+@pytest.mark.parametrize(("mode", "dataset"), [("async", "QueueDataset"), ("merged", "InMemoryDataset")])
+def test_every_example_counts_once_though_its_trainer_is_killed(tmp_path, mode, dataset):
+    wanted, counts, said = train(tmp_path, mode, dataset, [ALL, ALL], [[1, 3], [2, 2]])
+    assert counts == [2 * count for count in wanted], said
+    assert "batches that were done before" in said
+
+
+def test_a_script_that_begins_with_the_day_that_was_cut_goes_on_there(tmp_path):
+    days = [ALL[:2], ALL[2:4], ALL[4:]]
+    wanted, counts, said = train(tmp_path, "resumes", "QueueDataset", days, [[2, 3], [3, 2]])
+    assert counts == wanted, said
+    assert "batches that were done before" in said
