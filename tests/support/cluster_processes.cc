@@ -230,6 +230,13 @@ bool Simulation::enough_live() const {
          known.quorum([&nodes](const std::string& node) { return nodes.count(node) > 0; });
 }
 
+/// Processes that take their time to end hold up the next world, and rightly.
+bool Simulation::processes_stop() const {
+  return std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {
+    return its.alive && !its.over && its.processes.life == Processes::Life::stopping;
+  });
+}
+
 bool Simulation::a_world_runs() const {
   return std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {
     return its.alive && its.member && its.processes.life == Processes::Life::running;
@@ -244,7 +251,13 @@ void Simulation::judge() {
     }
     return;
   }
-  if (enough_live() && !a_world_runs()) violate("enough nodes live, and no world runs");
+  const bool again = worlds_when_judged_.has_value();
+  const bool went_on = again && *worlds_when_judged_ != hashes_.size();
+  if (went_on || a_world_runs() || !enough_live()) return;
+  if (again || !processes_stop()) return violate("enough nodes live, and no world runs");
+  // Whoever does not end them in time is lost, and the others have begun the next world by then.
+  worlds_when_judged_ = hashes_.size();
+  at(now_ + kPrepareTimeout + milliseconds(2'000), Happening::judge);
 }
 
 }  // namespace fleetrun::testing

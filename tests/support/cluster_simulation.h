@@ -22,6 +22,9 @@ namespace cluster = fleetrun::launcher;
 using cluster::Instant;
 using std::chrono::milliseconds;
 
+/// Of hosts whose processes do not end.
+constexpr milliseconds kPrepareTimeout{8'000};
+
 /// Small and fast, and the same everywhere.
 class Chance {
  public:
@@ -202,6 +205,7 @@ class Simulation {
   void check_overlap(const Launcher& later);
   void judge();
   bool enough_live() const;
+  bool processes_stop() const;
   bool a_world_runs() const;
   void violate(const std::string& what);
 
@@ -215,7 +219,8 @@ class Simulation {
   std::deque<Launcher> launchers_;
   std::deque<Link> links_;
   std::array<std::array<bool, 8>, 8> cuts_{};
-  std::map<std::pair<std::string, std::uint64_t>, std::string> hashes_;
+  std::map<std::pair<std::string, std::uint64_t>, std::string> hashes_;  // of each world that a node was told
+  std::optional<std::size_t> worlds_when_judged_;  // how many, when processes held up the one that was due
   std::shared_ptr<const cluster::World> newest_;
   SimulationOutcome outcome_;
 };

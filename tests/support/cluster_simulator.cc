@@ -122,7 +122,7 @@ cluster::CoordinatorSettings Simulation::coordinator_settings(const Launcher& la
   settings.join_timeout = milliseconds(40'000);
   settings.elastic_timeout = rules_.elastic_timeout;
   settings.lost_after = rules_.lost_after;
-  settings.prepare_timeout = milliseconds(8'000);
+  settings.prepare_timeout = kPrepareTimeout;
   settings.quarantine = milliseconds(3'000);
   settings.own = {host_name(launcher.host), kMaster};
   return settings;
