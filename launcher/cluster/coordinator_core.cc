@@ -134,8 +134,11 @@ void send_beats(State& state) {
 }
 
 /// How long a node may be silent. Where nothing runs there, or nothing can be saved any more, waiting helps
-/// nobody; else what runs there ends by itself shortly before.
+/// nobody; else what runs there ends by itself shortly before. One that leaves has neither beats nor a lease
+/// from when it knows its end, and what runs there has its grace.
 std::chrono::milliseconds patience_with(const State& state, const Node& node) {
+  if (node.leaving && node.runs != 0)
+    return std::max(state.settings.lost_after, state.settings.prepare_timeout);
   const bool in_vain = state.stage == Stage::settling && ends_at_a_loss(state);
   return node.runs != 0 && !in_vain ? state.settings.lost_after : std::min(state.settings.lost_after, kQuiet);
 }
@@ -260,6 +263,9 @@ Outputs CoordinatorCore::on_closed(ConnectionId connection, Closing how, Instant
   Node& node = *found->second;
   state_->by_connection.erase(found);
   node.connection = 0;
+  // Where the connection of a leaving node breaks before its last word, its processes may still run.
+  const bool may_run = node.leaving && node.runs != 0 && how == Closing::broken;
+  if (may_run) return std::exchange(state_->outputs, {});
   if (node.knows_end || node.leaving) {
     lose(*state_, node, "its part is over", {}, true);
   } else if (how == Closing::closed) {

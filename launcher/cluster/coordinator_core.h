@@ -76,7 +76,7 @@ struct CoordinatorSettings {
   std::chrono::milliseconds join_timeout{600'000}, elastic_timeout{30'000};
   std::chrono::milliseconds gather_time{1'500};  // of a takeover, to find a quorum
   std::chrono::milliseconds prepare_timeout{
-      60'000};  // grace and 30 s: a node that is not ready by then is lost
+      60'000};  // grace and 30 s: a node that is not ready, or leaves and is not gone, by then is lost
   std::chrono::milliseconds end_timeout{5'000};
   std::chrono::milliseconds news_every{10'000};  // that tell waiting nodes whom they wait for
 

@@ -458,6 +458,49 @@ TEST_CASE("a user stops a host of an elastic job, and only that one goes; of a f
   CHECK(all.newest<End>(1)->end.why == "stopped by SIGINT on h2");
 }
 
+TEST_CASE("no world follows while a host that leaves may still run the one before") {
+  CoordinatorSettings settings = range(1, 2);
+  settings.prepare_timeout = seconds(10);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  job.say(2, Stop{15});
+  job.all_ready({1});
+  SUBCASE("its connection breaks, and it never comes again") {
+    SUBCASE("it may know") {}
+    SUBCASE("it knows") {
+      job.say(2, KnowsEnd{});
+    }
+    job.take(job.core.on_closed(2, Closing::broken, job.now));
+    job.pass(milliseconds(9'750), {1});
+    CHECK(job.newest<WorldNews>(1)->generation == 1);
+    job.pass(milliseconds(250), {1});
+  }
+  SUBCASE("its connection breaks before it knows, and it comes again") {
+    job.take(job.core.on_closed(2, Closing::broken, job.now));
+    CHECK(job.newest<WorldNews>(1)->generation == 1);
+    Hello again = hello(2);
+    again.connection = 2;
+    again.run = std::string(32, 'f');
+    again.world = again.formed = 1;
+    job.say(3, again);
+    CHECK(job.newest<End>(3)->left);
+    CHECK(job.newest<End>(3)->end.exit_status == 143);
+    job.say(3, KnowsEnd{});
+    CHECK(job.newest<WorldNews>(1)->generation == 1);
+    job.take(job.core.on_closed(3, Closing::closed, job.now));
+  }
+  SUBCASE("it knows, and its processes take their grace") {
+    job.say(2, KnowsEnd{});
+    job.pass(seconds(9), {1});
+    CHECK(job.newest<WorldNews>(1)->generation == 1);
+    job.take(job.core.on_closed(2, Closing::closed, job.now));
+  }
+  CHECK(job.newest<WorldNews>(1)->generation == 2);
+  CHECK(job.newest<WorldNews>(1)->nodes == 1);
+  CHECK_FALSE(job.newest<Prepare>(1)->generation == 3);
+}
+
 TEST_CASE("the coordinator stays until everybody knows the end, or until it was long enough") {
   Job job(fixed(2));
   job.come(1);
