@@ -120,11 +120,13 @@ Endpoint PortLeases::lease_free(const std::string& host) {
   int start = static_cast<int>(random_number<unsigned>() % static_cast<unsigned>(ports));
   for (int draw = 0; draw < 100 && is_outgoing(lowest + start); ++draw)
     start = static_cast<int>(random_number<unsigned>() % static_cast<unsigned>(ports));
-  for (const bool outgoing_too : {false, true}) {
+  // Last those that were let go for a process of this job: it may not have bound its port yet, or never does.
+  for (const auto& [mine_too, outgoing_too] :
+       {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
     for (int i = 0; i < ports; ++i) {
       const int port = lowest + (start + i) % ports;
-      if (is_outgoing(port) != outgoing_too) continue;
       const Endpoint endpoint = {host, static_cast<std::uint16_t>(port)};
+      if (is_outgoing(port) != outgoing_too || claims_.contains(endpoint.port) != mine_too) continue;
       if (held_.contains(endpoint) || left_out_.contains(endpoint.port)) continue;
       if (address->storage.ss_family == AF_INET6)
         reinterpret_cast<sockaddr_in6&>(address->storage).sin6_port = htons(endpoint.port);

@@ -105,6 +105,23 @@ TEST_CASE("a chosen port is chosen by no other fleetrun, though it is released, 
   CHECK(theirs.lease_free("127.0.0.1") == endpoint);
 }
 
+TEST_CASE("a port that was released for a process is leased again only when no other is free") {
+  PortLeases leases;
+  Endpoint first = leases.lease_free("127.0.0.1"), second = first;
+  // Two neighbours, whoever else has ports here.
+  do {
+    leases.give_up(first);
+    leases.give_up(second);
+    first = leases.lease_free("127.0.0.1");
+    second = {first.host, static_cast<std::uint16_t>(first.port + 1)};
+  } while (!leases.lease(second));
+  leases.release(first);
+  leases.give_up(second);
+  leases.set_range(first.port, second.port);
+  CHECK(leases.lease_free("127.0.0.1") == second);
+  CHECK(leases.lease_free("127.0.0.1") == first);
+}
+
 TEST_CASE("a port that was left out is not taken for a free one, and leased where it is named") {
   PortLeases leases;
   const Endpoint endpoint = PortLeases().lease_free("127.0.0.1");
