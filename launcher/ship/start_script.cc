@@ -72,15 +72,15 @@ StartFailure explain_start(int exit_status, std::string_view said, const std::st
   const std::string where = "--ship_to=DIR names another place on the hosts";
   if (exit_status == kNoPlace)
     return {"fleetrun cannot be put there" + (last.empty() ? "" : ": " + last), where};
-  const auto has = [&](std::string_view word) { return said.find(word) != std::string_view::npos; };
+  const auto says = [&](std::string_view word) { return said.find(word) != std::string_view::npos; };
   std::string hint;
-  if (has("GLIBC_"))
+  if (says("GLIBC_"))
     hint =
         "its C library is older than the one that fleetrun was built with: build fleetrun on the oldest of "
         "the hosts";
-  else if (has("ermission denied"))
+  else if (says("ermission denied"))
     hint = "programs cannot be run from there (noexec?): " + where;
-  else if (has("ot found") || has("o such file"))
+  else if (says("ot found") || says("o such file"))
     hint = "its C library is not glibc: --ship needs glibc there";
   return {"fleetrun does not run there" + (last.empty() ? "" : ": " + last), hint};
 }

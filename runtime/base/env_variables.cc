@@ -178,6 +178,7 @@ std::span<const EnvVariable> other_variables() noexcept {
      "no colours under --color=auto where NO_COLOR is not empty or TERM is `dumb`"},
     {"SSH_CONNECTION", launcher,
      "the address at which this host was reached, on hosts that fleetrun itself logs in to"},
+    {"USER", launcher, "part of the name of the folder that --ship makes on other hosts"},
     {"PWD HOSTNAME LC_ALL PYTHONHOME LD_PRELOAD DEBUGINFOD_URLS", launcher,
      "name the directory and the host, and are settled for the tools that read stacks"},
 
