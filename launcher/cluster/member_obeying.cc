@@ -2,6 +2,8 @@
 // than all that it prepared for is ignored. A world is taken only after its prepare,
 // the first one of a run excepted.
 
+#include <algorithm>
+
 #include "launcher/cluster/fence.h"
 #include "launcher/cluster/member_state.h"
 #include "launcher/cluster/message_text.h"
@@ -82,7 +84,23 @@ void on_prepare(State& state, const Prepare& prepare) {
   state.outputs.emplace_back(TellPrepare{prepare.generation, prepare.why});
 }
 
+/// A world that lay here for so long, unread, may be over: others may have begun the next one.
+bool too_late(const State& state) {
+  const auto stands = std::min<std::chrono::milliseconds>(kQuiet - kLeaseMargin, lease_of(state));
+  return !state.live && !state.here && state.now - state.confirmed >= stands;
+}
+
+/// Who still waits for this host says again what it is to do. No goodbye: it has not gone.
+void ask_again(State& state) {
+  state.pending.reset();
+  state.outputs.emplace_back(HangUp{true});
+  state.up = false;
+  state.dial_at = state.now;
+  state.stage = Stage::dialing;
+}
+
 void take_world(State& state, const WorldNews& news, std::shared_ptr<const World> world) {
+  if (too_late(state)) return ask_again(state);
   WorldNews told = news;
   told.update = state.live && news.attempt == state.news.attempt;
   const std::optional<Stop> stop = state.reports.stop;

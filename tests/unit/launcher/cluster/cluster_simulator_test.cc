@@ -23,8 +23,9 @@ TEST_CASE("whatever goes wrong, a job has one world for each epoch, goes on wher
 }
 
 TEST_CASE("schedules of the campaign that once violated something") {
-  // A host that leaves freezes, and its connection breaks; processes that end slowly when all are judged.
-  for (const std::uint64_t seed : {std::uint64_t{241'055}, std::uint64_t{244'296}}) {
+  // A host that leaves freezes, and its connection breaks; processes that end slowly when all are judged;
+  // a host that freezes before it reads of its world, while the others go on without it.
+  for (const std::uint64_t seed : {std::uint64_t{241'055}, std::uint64_t{244'296}, std::uint64_t{475'647}}) {
     CAPTURE(seed);
     CHECK(simulate_cluster(seed).violation == "");
   }

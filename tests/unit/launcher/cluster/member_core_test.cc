@@ -230,6 +230,26 @@ TEST_CASE("a host that is waited for dials again while its processes stand still
   CHECK(host.newest<joining::TellLease>()->stands == host.now + milliseconds(2'750));
 }
 
+TEST_CASE("a world that lay unread for a lease is not begun before the coordinator has said it again") {
+  MemberSettings settings = node(2, true);
+  settings.lost_after = seconds(60);
+  Host host(settings);
+  host.connect();
+  host.welcome();
+  host.now += milliseconds(2'750);
+  host.world(1, 2, 2);
+  CHECK_FALSE(host.newest<TellWorld>());
+  CHECK(host.newest<HangUp>()->cut);  // no goodbye: who waits for it goes on waiting
+  host.pass(milliseconds(100));
+  host.connect();
+  CHECK(host.said<Hello>()->world == 0);
+  CHECK_FALSE(host.said<Hello>()->fenced);
+  host.welcome(true);
+  host.world(1, 2, 2);
+  REQUIRE(host.newest<TellWorld>());
+  CHECK(host.newest<TellWorld>()->news.generation == 1);
+}
+
 TEST_CASE("a connection that broke is made again, and what was said is said again") {
   Host host(node(1));
   host.join(1, 1);
