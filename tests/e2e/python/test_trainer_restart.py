@@ -1,20 +1,14 @@
 """Jobs in sync mode whose trainers are killed and started again alone: every example counts once."""
 
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 
 import fleetrun
 
-from conftest import environment
-from flow import LIMIT
-from fleetrun_job import find_fleetrun
+from killed_trainers import LIFE, run
 
-# Trainer 1 kills itself when its first thread has printed a batch: PLAN has the [pass, batch] where it does
-# so, in one life after the other.
 TRAIN = """
 import json, os, signal, sys
 import numpy
@@ -38,31 +32,7 @@ if fleet.is_server():
     fleet.init_server()
     fleet.run_server()
     sys.exit(0)
-rank, now = fleet.worker_index(), 0
-lives = len([name for name in os.listdir() if name.startswith(f"life-{rank}-")])
-open(f"life-{rank}-{lives}", "w").close()
-
-
-class Dying:
-    def __init__(self, to):
-        self.to = to
-
-    def write(self, text):
-        self.to.write(text)
-        at = PLAN[lives] if rank == 1 and lives < len(PLAN) else None
-        if at and at[0] == now and f"batch: [{at[1]}]" in text:
-            self.to.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def flush(self):
-        self.to.flush()
-
-
-sys.stdout = Dying(sys.stdout)
-exe = paddle.static.Executor(paddle.CPUPlace())
-exe.run(paddle.static.default_startup_program())
-fleet.init_worker()
-seen = []
+""" + LIFE + """seen = []
 if DATASET == "steps":
     for now in (1, 2):
         for step in range(1, STEPS + 1):
@@ -113,20 +83,8 @@ def train(directory, dataset, plan, *flags):
     """What the trainers saw, the files of the saved model, and what the job said."""
     directory.mkdir()
     write_data(directory)
-    (directory / "train.py").write_text(TRAIN)
     (directory / "reader.py").write_text(READER)
-    command = [find_fleetrun(), "--server_num=1", "--trainer_num=2", f"--python={sys.executable}",
-               "--max_restart=10",
-               "--restart_backoff=0", "--restart=trainer=process", "--log_dir=logs", *flags, "train.py",
-               json.dumps(plan), dataset]
-    with open(directory / "said", "wb") as said:
-        done = subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
-                              stdout=said, stderr=said,
-                              timeout=LIMIT)
-    logs = "".join(log.read_text(errors="replace") for log in sorted(directory.glob("logs/*log.*")))
-    text = (directory / "said").read_text(errors="replace") + logs
-    assert done.returncode == 0, text
-    assert len(list(directory.glob("life-1-*"))) == len(plan) + 1, text
+    text = run(directory, TRAIN, 1, plan, [json.dumps(plan), dataset], "--restart=trainer=process", *flags)
     seen = [json.loads((directory / f"seen-{rank}").read_text()) for rank in range(2)]
     model = {path.name: path.read_bytes() for path in sorted(directory.glob("model/**/*")) if path.is_file()}
     assert model

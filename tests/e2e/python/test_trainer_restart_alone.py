@@ -5,14 +5,10 @@ the learning rate is 1, so that a row ends at minus the number of times its id w
 """
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from conftest import environment
-from flow import LIMIT
-from fleetrun_job import find_fleetrun
+from killed_trainers import LIFE, run
 
 TRAIN = """
 import json, os, signal, sys
@@ -37,31 +33,7 @@ if fleet.is_server():
     fleet.init_server()
     fleet.run_server()
     sys.exit(0)
-rank = fleet.worker_index()
-lives = len([name for name in os.listdir() if name.startswith(f"life-{rank}-")])
-open(f"life-{rank}-{lives}", "w").close()
-
-
-class Dying:
-    def __init__(self, to):
-        self.to = to
-
-    def write(self, text):
-        self.to.write(text)
-        at = PLAN[lives] if rank == 1 and lives < len(PLAN) else None
-        if at and at[0] == now and f"batch: [{at[1]}]" in text:
-            self.to.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def flush(self):
-        self.to.flush()
-
-
-sys.stdout = Dying(sys.stdout)
-exe = paddle.static.Executor(paddle.CPUPlace())
-exe.run(paddle.static.default_startup_program())
-fleet.init_worker()
-for now, files in enumerate(DAYS, 1):
+""" + LIFE + """for now, files in enumerate(DAYS, 1):
     if MODE == "resumes" and os.path.exists(f"done-{rank}-{now}"):
         continue
     dataset = getattr(paddle.distributed, DATASET)()
@@ -97,17 +69,7 @@ def write_data(directory):
 
 def train(directory, mode, dataset, days, plan):
     counts = write_data(directory)
-    (directory / "train.py").write_text(TRAIN)
-    command = [find_fleetrun(), "--server_num=2", "--trainer_num=2", f"--python={sys.executable}",
-               "--max_restart=10", "--restart_backoff=0", "--log_dir=logs", "train.py", mode, dataset,
-               json.dumps(days), json.dumps(plan)]
-    with open(directory / "said", "wb") as said:
-        done = subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
-                              stdout=said, stderr=said, timeout=LIMIT)
-    logs = "".join(log.read_text(errors="replace") for log in sorted(directory.glob("logs/*log.*")))
-    text = (directory / "said").read_text(errors="replace") + logs
-    assert done.returncode == 0, text
-    assert len(list(directory.glob("life-1-*"))) == len(plan) + 1, text
+    text = run(directory, TRAIN, 2, plan, [mode, dataset, json.dumps(days), json.dumps(plan)])
     return counts, json.loads((directory / "counts").read_text()), text
 
 
