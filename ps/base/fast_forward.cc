@@ -48,8 +48,8 @@ void FastForward::find_counted(std::uint64_t data, Begun& begun) {
   if (in_turn < marks.size() && marks[in_turn].data == data) return;
   std::uint64_t at = marks.size();
   while (at > in_turn && marks[at - 1].data != data) --at;
-  begun.is_new = at <= in_turn;
-  if (begun.is_new) {
+  if (at <= in_turn) {
+    // None that was begun before: nothing is left to catch up with.
     begun.number = std::max<std::uint64_t>(begun.number, marks.size() + 1);
     barriers_ = std::max(barriers_, done_.barriers);
     sums_ = std::max(sums_, done_.sums);

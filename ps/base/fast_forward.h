@@ -36,8 +36,6 @@ class FastForward {
     std::uint64_t number = 0;
     /// The servers know of it.
     bool is_known = false;
-    /// The data are of none that was begun before: nothing is left to catch up with.
-    bool is_new = false;
     /// How many barriers and sums the trainer counts from here on as complete.
     std::uint64_t barriers = 0, sums = 0;
   };
