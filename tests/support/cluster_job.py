@@ -19,7 +19,7 @@ from fleetrun_job import wait_until
 WORKER = pathlib.Path(__file__).with_name("cluster_worker.py")
 PORT = 6768  # every host is a machine of its own, so that any port is free
 CONFIGURATION = re.compile(r"LAUNCH INFO \S+ \S+ (-+|\w+: )")  # lines that say nothing new
-QUICK = 10  # seconds for what takes one or two
+QUICK = 30  # seconds for what takes one or two, where others compute beside
 
 
 class Team:
