@@ -277,7 +277,8 @@ def test_scancel_leaves_nothing(place):
 def test_the_notice_before_the_end_of_the_time_drains_and_requeues(place):
     """The limit is a minute, and the notice is due at once:
     Slurm gives it when it looks, every half minute."""
-    job = place.submit("--nodes=2", "--time=1", "--notice=60", "./train")
+    # Hosts that get no processor for three seconds would stand still, and not save.
+    job = place.submit("--nodes=2", "--time=1", "--notice=60", "--lost_after=30", "./train")
     place.wait_for(lambda: len(place.files("up")) == 2, "two trainers")
     place.wait_for(lambda: place.slurm.job(job)["Restarts"] == "1", "the requeue", seconds=60)
     assert place.files("saved") == ["saved.0", "saved.1"]
