@@ -277,6 +277,14 @@ class Net(paddle.nn.Layer):
             layer.weight.set_value(paddle.normal(shape=layer.weight.shape))
 Net()
 """, [(13, "refused", "set_value of linear_", "give it an array")]),
+    "asserts": ("""import paddle
+def layer(kind=None, size=2):
+    assert size == 2, "a pair"
+    assert kind is not None
+    paddle.no_such_layer
+layer("a")
+layer(size=2)
+""", [(5, "name", "no_such_layer", ""), (4, "raise", "AssertionError: kind is not None", "")]),
     "endless": ("import paddle\ndef f(n):\n    return f(n + 1)\nf(0)\nwhile True:\n    f(1)\n", []),
 }
 
@@ -349,6 +357,8 @@ except IOError:
 if not os.path.exists("cache"):
     os.makedirs("cache")
 open("cache/part")
+[len(part) for part in
+ os.listdir("no_such_folder")]
 if not options.kind:
     raise ValueError("there is no kind")
 """
@@ -362,10 +372,11 @@ def test_what_a_run_needs_and_the_check_has_not_is_no_finding(tmp_path):
     assert [(each["line"], each["text"]) for each in entry["wants"]] == [
         (5, "the following arguments are required: --data"), (6, "int() of None"),
         (7, "'NO_SUCH_PLACE' is not in the environment"), (10, "'no_such_file' is not there"),
-        (11, "'no_such_model' is not there"), (20, "the script raises ValueError('there is no kind')")]
+        (11, "'no_such_model' is not there"), (20, "'no_such_folder' is not there"),
+        (22, "the script raises ValueError('there is no kind')")]
     given = check(tmp_path, "--json", "wants.py", "--data", "d")  # the command line of the run
     entry = json.loads(given.stdout)["scripts"][0]
-    assert [(each["line"], each["kind"]) for each in entry["findings"]] == [(20, "raise")]
+    assert [(each["line"], each["kind"]) for each in entry["findings"]] == [(22, "raise")]
     assert 5 not in [each["line"] for each in entry["wants"]]
     assert "wants.py: needed by a run, and not found by this check:\n  wants.py:5: the following" in (
         check(tmp_path, "wants.py").stdout)

@@ -94,7 +94,8 @@ class Calls(Expressions):
         if not isinstance(function, Foreign) or function.name.startswith(_STARTERS):
             self._starts([*args, *keywords.values()])
         if isinstance(function, Foreign) or function is UNKNOWN:
-            self.around.note_call(getattr(function, "name", ""), _last_name(node.func))
+            self.around.note_call(getattr(function, "name", ""), _last_name(node.func), args)
+        self.here = node  # arguments may have led through other statements
         return self.applied(function, args, keywords, exact, node)
 
     def _starts(self, values: list[Any]) -> None:
@@ -158,7 +159,7 @@ class Calls(Expressions):
     def _load_or_save(self, function: Any, args: list[Any], keywords: dict[str, Any]) -> None:
         """Notes files to load that are not there, and that files are made."""
         name = str(getattr(function, "__name__", getattr(function, "name", "")))
-        self.around.note_call("", name if name.startswith(("save", "dump")) else "")
+        self.around.note_call("", name if name.startswith(("save", "dump")) else "", [])
         path = saved_path(function, args, keywords)
         if path and self.around.is_missing_saved(path):
             self.want("file", f"{path!r} is not there", _FILES, Error)

@@ -229,11 +229,17 @@ class Statements(Calls):
 
     def _raise_statement(self, node: ast.Raise, frame: Frame) -> None:
         self.evaluate(node.exc, frame)
-        text = text_of(node.exc) if node.exc is not None else ""
+        raise self._raised(node, text_of(node.exc) if node.exc is not None else "")
+
+    def _raised(self, node: ast.stmt, text: str) -> Raised:
         raised = (
             text and self.is_sure and not self.in_role and "NotImplemented" not in text and "Skip" not in text
         )
-        raise Raised(self.finding(node, "raise", f"the script raises {text[:200]}", "") if raised else None)
+        return Raised(self.finding(node, "raise", f"the script raises {text[:200]}", "") if raised else None)
+
+    def _assert_statement(self, node: ast.Assert, frame: Frame) -> None:
+        if truth(self.evaluate(node.test, frame)) is False:
+            raise self._raised(node, f"AssertionError: {text_of(node.test)}")
 
     def _break_statement(self, node: ast.Break, frame: Frame) -> None:
         raise Break

@@ -40,7 +40,8 @@ class Surroundings:
         self.argv: Any = UNKNOWN if words is None else Listing([script, *words])
         self._set: dict[str, Any] = {}
         self._sets_unknown = False
-        self._makes_files = False
+        self._makes_files = False  # of names that are not known
+        self._made: list[str] = []  # files and folders by name
 
     def set_variable(self, name: Any, value: Any) -> None:
         """os.environ[name] = value."""
@@ -62,27 +63,35 @@ class Surroundings:
         """The file that the function is to read and that nobody can have made, "" where there is none."""
         path = args[0] if args else UNKNOWN
         mode = args[1] if len(args) > 1 else keywords.get("mode", "r")
-        if function not in _READS or self._makes_files or not isinstance(path, str) or "://" in path:
+        if function not in _READS or not isinstance(path, str) or "://" in path:
             return ""
         if function.endswith("open") and not (isinstance(mode, str) and mode[:1] == "r"):
-            self._makes_files = True
+            self._made.append(path)
             return ""
-        return "" if os.path.exists(path) else path or "''"
+        return "" if os.path.exists(path) or self._may_be_made(path) else path or "''"
 
     def is_missing_saved(self, path: str) -> bool:
         """Whether what a run has saved under the path is not there, and nobody can have made it."""
         ends = ("", ".pdparams", ".pdmodel")
-        return not self._makes_files and not any(os.path.exists(path + end) for end in ends)
+        return not self._may_be_made(path) and not any(os.path.exists(path + end) for end in ends)
 
     def is_there(self, function: str, path: Any) -> Any:
         """What is there now is there in a run; what is not may have been made by it."""
         if not isinstance(path, str):
             return UNKNOWN
-        return ASKED[function](path) or (UNKNOWN if self._makes_files else False)
+        return ASKED[function](path) or (UNKNOWN if self._may_be_made(path) else False)
 
-    def note_call(self, function: str, name: str) -> None:
+    def _may_be_made(self, path: str) -> bool:
+        """Whether the run may have made it by now."""
+        return self._makes_files or any(
+            os.path.abspath(path).startswith(os.path.abspath(each)) for each in self._made
+        )
+
+    def note_call(self, function: str, name: str, args: list[Any]) -> None:
         """A call of what is neither the script's nor the package's: `name` is its last part."""
-        if function.startswith(_MAKERS) or (not function.startswith(_MAKES_NONE) and _MAKES.search(name)):
+        if function in ("os.mkdir", "os.makedirs") and args and isinstance(args[0], str):
+            self._made.append(args[0])
+        elif function.startswith(_MAKERS) or (not function.startswith(_MAKES_NONE) and _MAKES.search(name)):
             self._makes_files = True
 
 
