@@ -12,6 +12,8 @@ from typing import Any
 
 from fleetrun import _lazy
 from fleetrun._error import Error
+from fleetrun.optimizer._schedule import LRScheduler, above_zero
+from fleetrun.optimizer.annealing import CosineAnnealingDecay, CosineAnnealingWarmRestarts, LinearLR
 
 __all__ = [
     "CosineAnnealingDecay", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialDecay",
@@ -19,69 +21,6 @@ __all__ = [
     "MultiStepDecay", "NaturalExpDecay", "NoamDecay", "OneCycleLR", "PiecewiseDecay", "PolynomialDecay",
     "ReduceOnPlateau", "StepDecay",
 ]  # fmt: skip
-
-
-class LRScheduler:
-    """Base of all schedules: get_lr() says the rate of `last_epoch`, and calling the schedule gives the
-    current one."""
-
-    # Whether Executor.run() calls step() by itself.
-    by_step = False
-    # What set_state_dict() needs.
-    _STATE: tuple[str, ...] = ("last_epoch", "last_lr")
-
-    def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
-        if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
-            raise Error(
-                "config",
-                f"paddle.optimizer.lr.{type(self).__name__}(learning_rate={learning_rate!r}) is not a number",
-            )
-        self.base_lr = float(learning_rate)
-        self.last_lr = float(learning_rate)
-        self.last_epoch = int(last_epoch)
-        self.verbose = verbose
-        self.step()
-
-    def __call__(self) -> float:
-        return self.last_lr
-
-    def use(self, variable: Any) -> None:
-        """Told of the variable that an optimizer keeps the rate in, where by_step."""
-
-    def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch, or to `epoch`."""
-        self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)
-        self.last_lr = float(self.get_lr())
-        if not math.isfinite(self.last_lr):
-            raise Error(
-                "config",
-                f"paddle.optimizer.lr.{type(self).__name__}: the learning rate of epoch {self.last_epoch} "
-                f"is {self.last_lr}",
-                "choose numbers that give a finite rate for every epoch",
-            )
-        if self.verbose:
-            print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
-
-    def get_lr(self) -> float:
-        """The rate of `last_epoch`."""
-        raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
-
-    def state_dict(self) -> dict[str, Any]:
-        """What set_state_dict() takes to go on from here."""
-        return {"last_epoch": self.last_epoch, "last_lr": self.last_lr}
-
-    def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Goes on from where state_dict() was made."""
-        for key in self._STATE:
-            if key not in state_dict:
-                raise Error(
-                    "config",
-                    f"{type(self).__name__}.set_state_dict: {key} is not there",
-                    "give it what state_dict() returned",
-                )
-            setattr(self, key, state_dict[key])
-
-    set_dict = set_state_dict
 
 
 class NoamDecay(LRScheduler):
@@ -96,7 +35,7 @@ class NoamDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        _above_zero(self, d_model=d_model, warmup_steps=warmup_steps)
+        above_zero(self, d_model=d_model, warmup_steps=warmup_steps)
         self.d_model = d_model
         self.warmup_steps = warmup_steps
         super().__init__(learning_rate, last_epoch, verbose)
@@ -167,7 +106,7 @@ class PolynomialDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        _above_zero(self, decay_steps=decay_steps, power=power)
+        above_zero(self, decay_steps=decay_steps, power=power)
         self.decay_steps = decay_steps
         self.end_lr = end_lr
         self.power = power
@@ -196,7 +135,7 @@ class LinearWarmup(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        _above_zero(self, warmup_steps=warmup_steps)
+        above_zero(self, warmup_steps=warmup_steps)
         if not end_lr > start_lr:
             raise Error(
                 "config",
@@ -264,7 +203,7 @@ class StepDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        _above_zero(self, step_size=step_size)
+        above_zero(self, step_size=step_size)
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(learning_rate, last_epoch, verbose)
@@ -298,93 +237,6 @@ class MultiplicativeDecay(LambdaDecay):
         return self.base_lr * math.prod(self.lr_lambda(epoch) for epoch in range(1, self.last_epoch + 1))
 
 
-class CosineAnnealingDecay(LRScheduler):
-    """eta_min + (learning_rate - eta_min) * (1 + cos(pi * epoch / T_max)) / 2. Source: Loshchilov and Hutter,
-    2017."""
-
-    def __init__(
-        self,
-        learning_rate: float,
-        T_max: int,
-        eta_min: float = 0,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        _above_zero(self, T_max=T_max)
-        self.T_max = T_max
-        self.eta_min = float(eta_min)
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self) -> float:
-        return (
-            self.eta_min
-            + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
-        )
-
-
-class CosineAnnealingWarmRestarts(LRScheduler):
-    """CosineAnnealingDecay that starts anew after T_0 epochs, then after T_mult times as many each time.
-    Source: Loshchilov and Hutter, 2017."""
-
-    def __init__(
-        self,
-        learning_rate: float,
-        T_0: int,
-        T_mult: int = 1,
-        eta_min: float = 0,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        _above_zero(self, T_0=T_0, T_mult=T_mult)
-        self.T_0 = int(T_0)
-        self.T_mult = int(T_mult)
-        self.eta_min = float(eta_min)
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def step(self, epoch: float | None = None) -> None:
-        """Goes on to the next epoch, or to `epoch`, which may lie between two."""
-        self._at = self.last_epoch + 1 if epoch is None else epoch
-        super().step(None if epoch is None else math.floor(epoch))
-
-    def get_lr(self) -> float:
-        since, length = self._at, self.T_0
-        if self.T_mult == 1:
-            since %= length
-        while since >= length:
-            since, length = since - length, length * self.T_mult
-        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * since / length)) / 2
-
-
-class LinearLR(LRScheduler):
-    """learning_rate times a factor that goes from start_factor to end_factor in total_steps, and stays
-    there."""
-
-    def __init__(
-        self,
-        learning_rate: float,
-        total_steps: int,
-        start_factor: float = 1.0 / 3,
-        end_factor: float = 1.0,
-        last_epoch: int = -1,
-        verbose: bool = False,
-    ) -> None:
-        _above_zero(self, total_steps=total_steps, start_factor=start_factor)
-        if start_factor > 1 or not 0 <= end_factor <= 1:
-            raise Error(
-                "config",
-                f"paddle.optimizer.lr.LinearLR: start_factor={start_factor}, end_factor={end_factor}",
-                "both are at most 1",
-            )
-        self.total_steps = total_steps
-        self.start_factor = start_factor
-        self.end_factor = end_factor
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self) -> float:
-        share = min(self.last_epoch, self.total_steps) / self.total_steps
-        return self.base_lr * (self.start_factor + (self.end_factor - self.start_factor) * share)
-
-
 class OneCycleLR(LRScheduler):
     """From max_learning_rate / divide_factor up to max_learning_rate in phase_pct of total_steps, then down
     to end_learning_rate; three_phase: down to where it began first, in as many steps. Source: Smith and
@@ -402,7 +254,7 @@ class OneCycleLR(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        _above_zero(self, total_steps=total_steps, divide_factor=divide_factor)
+        above_zero(self, total_steps=total_steps, divide_factor=divide_factor)
         if anneal_strategy not in ("cos", "linear") or not 0 <= phase_pct <= (0.5 if three_phase else 1):
             raise Error(
                 "config",
@@ -455,7 +307,7 @@ class CyclicLR(LRScheduler):
         verbose: bool = False,
     ) -> None:
         step_size_down = step_size_up if step_size_down is None else step_size_down
-        _above_zero(self, step_size_up=step_size_up, step_size_down=step_size_down)
+        above_zero(self, step_size_up=step_size_up, step_size_down=step_size_down)
         heights: dict[str, tuple[Callable[[float], float], str]] = {
             "triangular": (lambda cycle: 1.0, "cycle"),
             "triangular2": (lambda cycle: 2.0 ** (1 - cycle), "cycle"),
@@ -569,16 +421,6 @@ def _one_number(metrics):
             "give it one, as the mean of the losses",
         )
     return float(values[0])
-
-
-def _above_zero(schedule, **arguments):
-    for name, value in arguments.items():
-        if not value > 0:
-            raise Error(
-                "config",
-                f"paddle.optimizer.lr.{type(schedule).__name__}: {name}={value!r}",
-                "it must be above 0",
-            )
 
 
 def _callable(schedule, function):
