@@ -1,6 +1,7 @@
 // More operators over one float32 tensor, value by value: (X) -> Out of the same shape, offsets kept.
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "runtime/engine/operators.h"
@@ -33,11 +34,71 @@ struct Tan {
   static float value(float x, Coefficients) { return std::tan(x); }
   static float slope(float, float y, Coefficients) { return 1.0f + y * y; }
 };
+struct Asin {
+  static float value(float x, Coefficients) { return std::asin(x); }
+  static float slope(float x, float, Coefficients) { return 1.0f / std::sqrt(1.0f - x * x); }
+};
+struct Acos {
+  static float value(float x, Coefficients) { return std::acos(x); }
+  static float slope(float x, float, Coefficients c) { return -Asin::slope(x, 0.0f, c); }
+};
+struct Atan {
+  static float value(float x, Coefficients) { return std::atan(x); }
+  static float slope(float x, float, Coefficients) { return 1.0f / (1.0f + x * x); }
+};
 struct Erf {
   static float value(float x, Coefficients) { return std::erf(x); }
   static float slope(float x, float, Coefficients) {
     return 2.0f * std::numbers::inv_sqrtpi_v<float> * std::exp(-x * x);
   }
+};
+/// The inverse of erf by Newton's method, from an approximation. Source: Winitzki, 2008.
+struct ErfInv {
+  static float value(float x, Coefficients) {
+    if (std::fabs(x) == 1.0f) return x * std::numeric_limits<float>::infinity();
+    if (!(std::fabs(x) < 1.0f)) return std::numeric_limits<float>::quiet_NaN();
+    constexpr double kA = 0.147;
+    const double logs = std::log1p(-static_cast<double>(x) * x);
+    const double part = 2.0 / (std::numbers::pi * kA) + logs / 2.0;
+    double y = std::copysign(std::sqrt(std::sqrt(part * part - logs / kA) - part), x);
+    for (int i = 0; i < 3; ++i) {
+      y -= (std::erf(y) - x) / (2.0 * std::numbers::inv_sqrtpi * std::exp(-y * y));
+    }
+    return static_cast<float>(y);
+  }
+  static float slope(float, float y, Coefficients) {
+    return std::exp(y * y) / (2.0f * std::numbers::inv_sqrtpi_v<float>);
+  }
+};
+/// The slope of log(gamma(x)), by its recurrence up to where the series is exact.
+struct Digamma {
+  static double of(double x) {
+    if (x <= 0.0 && std::floor(x) == x) return std::numeric_limits<double>::quiet_NaN();
+    if (x < 0.0) return of(1.0 - x) - std::numbers::pi / std::tan(std::numbers::pi * x);
+    double sum = 0.0;
+    for (; x < 10.0; ++x) sum -= 1.0 / x;
+    const double s = 1.0 / (x * x);
+    return sum + std::log(x) - 0.5 / x - s * (1.0 / 12 - s * (1.0 / 120 - s * (1.0 / 252 - s / 240)));
+  }
+  static double slope_of(double x) {
+    if (x <= 0.0) {
+      const double sine = std::sin(std::numbers::pi * x);
+      return std::numbers::pi * std::numbers::pi / (sine * sine) - slope_of(1.0 - x);
+    }
+    double sum = 0.0;
+    for (; x < 10.0; ++x) sum += 1.0 / (x * x);
+    const double s = 1.0 / (x * x);
+    return sum + 1.0 / x + s / 2 + s / x * (1.0 / 6 - s * (1.0 / 30 - s * (1.0 / 42 - s / 30)));
+  }
+  static float value(float x, Coefficients) { return static_cast<float>(of(x)); }
+  static float slope(float x, float, Coefficients) { return static_cast<float>(slope_of(x)); }
+};
+struct LogGamma {
+  static float value(float x, Coefficients) {
+    int sign = 0;  // std::lgamma writes it to a variable of all threads
+    return lgammaf_r(x, &sign);
+  }
+  static float slope(float x, float, Coefficients) { return static_cast<float>(Digamma::of(x)); }
 };
 struct Expm1 {
   static float value(float x, Coefficients) { return std::expm1(x); }
@@ -165,8 +226,20 @@ std::span<const OperatorDefinition> activation_operators() {
       gradient_of<Cos>("cos_grad"),
       unary<Tan>("tan", "tangent"),
       gradient_of<Tan>("tan_grad"),
+      unary<Asin>("asin", "inverse of sine"),
+      gradient_of<Asin>("asin_grad"),
+      unary<Acos>("acos", "inverse of cosine"),
+      gradient_of<Acos>("acos_grad"),
+      unary<Atan>("atan", "inverse of tangent"),
+      gradient_of<Atan>("atan_grad"),
       unary<Erf>("erf", "error function"),
       gradient_of<Erf>("erf_grad"),
+      unary<ErfInv>("erfinv", "inverse of the error function"),
+      gradient_of<ErfInv>("erfinv_grad"),
+      unary<LogGamma>("lgamma", "logarithm of the gamma function"),
+      gradient_of<LogGamma>("lgamma_grad"),
+      unary<Digamma>("digamma", "slope of lgamma"),
+      gradient_of<Digamma>("digamma_grad"),
       unary<Expm1>("expm1", "exp(x) - 1"),
       gradient_of<Expm1>("expm1_grad"),
       unary<Log2>("log2", "logarithm to base 2"),

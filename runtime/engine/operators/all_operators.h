@@ -21,6 +21,7 @@ std::span<const OperatorDefinition> layout_operators();
 std::span<const OperatorDefinition> repeat_operators();
 std::span<const OperatorDefinition> reduce_operators();
 std::span<const OperatorDefinition> order_operators();
+std::span<const OperatorDefinition> running_operators();
 std::span<const OperatorDefinition> loss_operators();
 std::span<const OperatorDefinition> metric_operators();
 std::span<const OperatorDefinition> initializer_operators();
@@ -31,8 +32,10 @@ std::span<const OperatorDefinition> clip_operators();
 std::span<const OperatorDefinition> convolution_operators();
 std::span<const OperatorDefinition> chunk_operators();
 std::span<const OperatorDefinition> crf_operators();
+std::span<const OperatorDefinition> alignment_operators();
 std::span<const OperatorDefinition> data_norm_operators();
 std::span<const OperatorDefinition> pooling_operators();
+std::span<const OperatorDefinition> resize_operators();
 std::span<const OperatorDefinition> normalization_operators();
 std::span<const OperatorDefinition> batch_norm_operators();
 std::span<const OperatorDefinition> recurrent_operators();
@@ -40,6 +43,7 @@ std::span<const OperatorDefinition> sequence_recurrent_operators();
 std::span<const OperatorDefinition> tree_operators();
 std::span<const OperatorDefinition> loop_operators();
 std::span<const OperatorDefinition> print_operators();
+std::span<const OperatorDefinition> call_operators();
 /// What passes make of others.
 std::span<const OperatorDefinition> fused_operators();
 

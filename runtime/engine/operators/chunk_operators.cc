@@ -11,7 +11,7 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
-#include "runtime/engine/operators/channels.h"
+#include "runtime/engine/operators/sequences.h"
 
 namespace fleetrun::engine {
 
@@ -114,26 +114,6 @@ float ratio(double part, double whole) {
   return whole == 0.0 ? 0.0f : static_cast<float>(part / whole);
 }
 
-/// body(first row, rows) for each sequence.
-template <class Body>
-void for_each_sequence(const Operator& op, const Tensor& x, const Tensor* length, const Body& body) {
-  if (length == nullptr) {
-    if (x.offsets.empty()) fail(op, "'" + op.inputs[0] + "' has no sequences");
-    for (std::size_t i = 0; i + 1 < x.offsets.size(); ++i)
-      body(x.offsets[i], x.offsets[i + 1] - x.offsets[i]);
-    return;
-  }
-  const std::size_t n = length->size(), most = n == 0 ? 0 : x.size() / n;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t rows = length->values<std::int64_t>()[i];
-    if (rows < 0 || static_cast<std::size_t>(rows) > most) {
-      fail_on_data(op, "a length of " + std::to_string(rows) + " where there are " + std::to_string(most),
-                   "give each sequence's own length");
-    }
-    body(i * most, static_cast<std::size_t>(rows));
-  }
-}
-
 Kernel prepare_chunk_eval(const Preparation& p) {
   std::array<Tensor*, 6> out{};
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = p.output(i);
@@ -141,7 +121,9 @@ Kernel prepare_chunk_eval(const Preparation& p) {
     const Scheme scheme(*op);
     check_size(*op, right, found->size(), "label");
     std::array<std::int64_t, 3> counts{};  // found, right, both
-    for_each_sequence(*op, *found, length, [&](std::size_t begin, std::size_t rows) {
+    const std::size_t n = length == nullptr ? 0 : length->size();
+    for (const auto [begin, rows] :
+         sequence_rows(*op, 0, *found, length, n, n == 0 ? 0 : found->size() / n)) {
       const auto a = scheme.pieces(found->values<std::int64_t>().subspan(begin, rows));
       const auto b = scheme.pieces(right->values<std::int64_t>().subspan(begin, rows));
       std::vector<Piece> both;
@@ -149,7 +131,7 @@ Kernel prepare_chunk_eval(const Preparation& p) {
       counts[0] += static_cast<std::int64_t>(a.size());
       counts[1] += static_cast<std::int64_t>(b.size());
       counts[2] += static_cast<std::int64_t>(both.size());
-    });
+    }
     const auto both = static_cast<double>(counts[2]);
     const std::array<float, 3> shares{
         ratio(both, static_cast<double>(counts[0])), ratio(both, static_cast<double>(counts[1])),

@@ -11,7 +11,7 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
-#include "runtime/engine/operators/channels.h"
+#include "runtime/engine/operators/sequences.h"
 
 namespace fleetrun::engine {
 
@@ -20,10 +20,6 @@ namespace {
 struct In {
   enum : std::size_t { kX, kTransition, kLabel, kLength, kInputs };
 };
-
-bool is_given(const Operator& op, std::size_t index) {
-  return index < op.inputs.size() && !op.inputs[index].empty();
-}
 
 /// The labels C and what is wrong with the shapes.
 void check_shapes(const Inference& inference) {
@@ -44,43 +40,18 @@ void check_shapes(const Inference& inference) {
 }
 
 /// Which rows of C values each sequence has.
-class Sequences {
- public:
-  struct Rows {
-    std::size_t begin, count;
-  };
-
-  Sequences(const Operator& op, const Tensor& x, const Tensor* length) {
-    if (length == nullptr) {
-      if (x.offsets.empty()) fail(op, "'" + op.inputs[0] + "' has no sequences");
-      for (std::size_t i = 0; i + 1 < x.offsets.size(); ++i)
-        all_.push_back({x.offsets[i], x.offsets[i + 1] - x.offsets[i]});
-      return;
-    }
-    const auto most = static_cast<std::size_t>(x.shape()[1]);
-    check_size(op, length, static_cast<std::size_t>(x.shape()[0]), "length");
-    for (const std::int64_t count : length->values<std::int64_t>()) {
-      if (count < 0 || static_cast<std::size_t>(count) > most) {
-        fail_on_data(op, "a length of " + std::to_string(count) + " where there are " + std::to_string(most),
-                     "give each sequence's own length");
-      }
-      all_.push_back({all_.size() * most, static_cast<std::size_t>(count)});
-    }
-  }
-
-  const std::vector<Rows>& all() const noexcept { return all_; }
-
- private:
-  std::vector<Rows> all_;
-};
+std::vector<SequenceRows> rows_of(const Operator& op, const Tensor& x, const Tensor* length) {
+  const auto size = [&x](std::size_t axis) { return static_cast<std::size_t>(x.shape()[axis]); };
+  return sequence_rows(op, In::kX, x, length, size(0), size(1));
+}
 
 /// The labels of X's rows. Throws: Error(data) for one that is none of the C.
 const std::int64_t* checked_labels(const Operator& op, const Tensor& x, const Tensor& label,
-                                   const Sequences& sequences) {
+                                   const std::vector<SequenceRows>& sequences) {
   const auto tags = static_cast<std::size_t>(x.shape().back());
   check_size(op, &label, x.size() / tags, "label");
   const std::int64_t* labels = label.values<std::int64_t>().data();
-  for (const Sequences::Rows& rows : sequences.all()) {
+  for (const SequenceRows& rows : sequences) {
     for (std::size_t r = rows.begin; r < rows.begin + rows.count; ++r) {
       if (labels[r] >= 0 && static_cast<std::size_t>(labels[r]) < tags) continue;
       fail_on_data(op,
@@ -117,7 +88,7 @@ class Chain {
   std::size_t tags() const noexcept { return tags_; }
 
   /// The log of the sum over all labellings; fills the chances of each label after the rows up to its own.
-  double forward(Sequences::Rows rows) {
+  double forward(SequenceRows rows) {
     if (rows.count == 0) return 0.0;
     emitted_.resize(rows.count * tags_);
     forward_.resize(rows.count * tags_);
@@ -142,7 +113,7 @@ class Chain {
     return log_sum + std::log(ended);
   }
 
-  double score(Sequences::Rows rows, const std::int64_t* labels) const {
+  double score(SequenceRows rows, const std::int64_t* labels) const {
     double total = 0.0;
     for (std::size_t r = rows.begin; r < rows.begin + rows.count; ++r) {
       const auto label = static_cast<std::size_t>(labels[r]);
@@ -155,7 +126,7 @@ class Chain {
   }
 
   /// Adds scale · d(log sum - score) to the gradients of the rows and of the weights; after forward().
-  void add_gradient(Sequences::Rows rows, const std::int64_t* labels, double scale, float* dx,
+  void add_gradient(SequenceRows rows, const std::int64_t* labels, double scale, float* dx,
                     std::vector<double>& weights) {
     std::vector<double> backward(factors_.begin() + static_cast<std::ptrdiff_t>(tags_),
                                  factors_.begin() + static_cast<std::ptrdiff_t>(2 * tags_));
@@ -186,7 +157,7 @@ class Chain {
   }
 
   /// The labelling with the highest score; of equal ones the first label.
-  void best(Sequences::Rows rows, std::int64_t* to) {
+  void best(SequenceRows rows, std::int64_t* to) {
     if (rows.count == 0) return;
     std::vector<float> scores(rows.count * tags_);
     std::vector<std::size_t> from(rows.count * tags_);
@@ -242,12 +213,12 @@ void infer_linear_chain_crf(Inference& inference) {
 Kernel prepare_linear_chain_crf(const Preparation& p) {
   return [op = &p.op, x = p.input(In::kX), transition = p.input(In::kTransition), label = p.input(In::kLabel),
           length = p.input(In::kLength), out = p.output(0)] {
-    const Sequences sequences(*op, *x, length);
+    const std::vector<SequenceRows> sequences = rows_of(*op, *x, length);
     const std::int64_t* labels = checked_labels(*op, *x, *label, sequences);
-    out->resize(DataType::float32, {static_cast<std::int64_t>(sequences.all().size()), 1});
+    out->resize(DataType::float32, {static_cast<std::int64_t>(sequences.size()), 1});
     float* to = out->values<float>().data();
     Chain chain(*x, *transition);
-    for (const Sequences::Rows& rows : sequences.all())
+    for (const SequenceRows& rows : sequences)
       *to++ = static_cast<float>(chain.forward(rows) - chain.score(rows, labels));
   };
 }
@@ -256,7 +227,7 @@ Kernel prepare_linear_chain_crf(const Preparation& p) {
 Kernel prepare_linear_chain_crf_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(In::kX), transition = p.input(In::kTransition), label = p.input(In::kLabel),
           length = p.input(In::kLength), g = p.input(In::kInputs), dx = p.output(0), dweights = p.output(1)] {
-    const Sequences sequences(*op, *x, length);
+    const std::vector<SequenceRows> sequences = rows_of(*op, *x, length);
     const std::int64_t* labels = checked_labels(*op, *x, *label, sequences);
     if (dx != nullptr) {
       dx->resize(DataType::float32, x->shape());
@@ -266,7 +237,7 @@ Kernel prepare_linear_chain_crf_gradient(const Preparation& p) {
     Chain chain(*x, *transition);
     std::vector<double> weights(transition->size(), 0.0);
     const float* scale = g->values<float>().data();
-    for (const Sequences::Rows& rows : sequences.all()) {
+    for (const SequenceRows& rows : sequences) {
       static_cast<void>(chain.forward(rows));
       chain.add_gradient(rows, labels, static_cast<double>(*scale++),
                          dx == nullptr ? nullptr : dx->values<float>().data(), weights);
@@ -300,17 +271,17 @@ void infer_crf_decoding(Inference& inference) {
 Kernel prepare_crf_decoding(const Preparation& p) {
   return [op = &p.op, x = p.input(In::kX), transition = p.input(In::kTransition), label = p.input(In::kLabel),
           length = p.input(In::kLength), out = p.output(0)] {
-    const Sequences sequences(*op, *x, length);
+    const std::vector<SequenceRows> sequences = rows_of(*op, *x, length);
     out->resize(DataType::int64, {x->shape()[0], length == nullptr ? 1 : x->shape()[1]});
     out->offsets = x->offsets;
     const auto path = out->values<std::int64_t>();
     std::ranges::fill(path, std::int64_t{0});
     Chain chain(*x, *transition);
-    for (const Sequences::Rows& rows : sequences.all()) chain.best(rows, path.data());
+    for (const SequenceRows& rows : sequences) chain.best(rows, path.data());
     if (label == nullptr) return;
     check_size(*op, label, path.size(), "label");
     const std::int64_t* right = label->values<std::int64_t>().data();
-    for (const Sequences::Rows& rows : sequences.all()) {
+    for (const SequenceRows& rows : sequences) {
       for (std::size_t r = rows.begin; r < rows.begin + rows.count; ++r)
         path[r] = path[r] == right[r] ? 1 : 0;
     }

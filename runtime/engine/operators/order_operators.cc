@@ -5,33 +5,14 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
-#include "runtime/engine/operators/axes.h"
 #include "runtime/engine/operators/choice.h"
+#include "runtime/engine/operators/lines.h"
 #include "runtime/engine/operators/strided.h"
 #include "runtime/engine/operators/typed.h"
 
 namespace fleetrun::engine {
 
 namespace {
-
-/// X seen as [outer, size, inner] around one axis.
-struct Lines {
-  std::size_t outer = 1, size = 1, inner = 1;
-
-  Lines(const Shape& x, std::size_t axis)
-      : outer(product(x, 0, axis)),
-        size(static_cast<std::size_t>(x[axis])),
-        inner(product(x, axis + 1, x.size())) {}
-  explicit Lines(std::size_t all) : size(all) {}
-
-  /// body(number of the line, its first value); values are `inner` apart.
-  template <class Body>
-  void for_each(const Body& body) const {
-    for (std::size_t o = 0; o < outer; ++o) {
-      for (std::size_t i = 0; i < inner; ++i) body(o * inner + i, o * size * inner + i);
-    }
-  }
-};
 
 /// All axes as one when the attribute is not there.
 Lines lines_of(const Operator& op, const Tensor& x) {

@@ -1,4 +1,5 @@
-// Random numbers of a main program: new ones in every run. Seeds as in initializer_operators.cc.
+// Random numbers of a main program: new ones in every run, but those of a seed of the operator's own. Seeds
+// as in initializer_operators.cc.
 
 #include <cmath>
 #include <numeric>
@@ -6,9 +7,9 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/draws.h"
 #include "runtime/engine/operators/numbers.h"
 #include "runtime/engine/operators/typed.h"
-#include "runtime/engine/random.h"
 
 namespace fleetrun::engine {
 
@@ -32,13 +33,14 @@ void infer_random(Inference& inference) {
 }
 
 Kernel prepare_random(const Preparation& p) {
-  return [op = &p.op, out = p.output(0), inputs = inputs_of(p), shape = Numbers(p.op, "shape"), seed = p.seed,
-          drawn = std::uint64_t{0}, kind = attribute(p.op, "kind", std::string("uniform")),
+  return [op = &p.op, out = p.output(0), inputs = inputs_of(p), shape = Numbers(p.op, "shape"),
+          draws = Draws(p), kind = attribute(p.op, "kind", std::string("uniform")),
           first = attribute(p.op, "first", 0.0), second = attribute(p.op, "second", 1.0)]() mutable {
     out->resize(made_type(*op), shape.read(inputs));
+    draws.begin_run();
     const auto draw = [&] {
-      if (kind == "normal") return first + second * normal(seed, drawn++);
-      const double value = first + (second - first) * uniform(seed, drawn++);
+      if (kind == "normal") return first + second * draws.normal();
+      const double value = first + (second - first) * draws.uniform();
       return kind == "integer" ? std::floor(value) : value;
     };
     with_type(out->type(), [&]<class T>(T) {
@@ -56,12 +58,13 @@ void infer_bernoulli(Inference& inference) {
 }
 
 Kernel prepare_bernoulli(const Preparation& p) {
-  return [x = p.input(0), out = p.output(0), seed = p.seed, drawn = std::uint64_t{0}]() mutable {
+  return [x = p.input(0), out = p.output(0), draws = Draws(p)]() mutable {
+    draws.begin_run();
     out->resize(DataType::float32, x->shape());
     const auto probability = x->values<float>();
     const auto to = out->values<float>();
     for (std::size_t i = 0; i < to.size(); ++i) {
-      to[i] = uniform(seed, drawn++) < double(probability[i]) ? 1.0f : 0.0f;
+      to[i] = draws.uniform() < double(probability[i]) ? 1.0f : 0.0f;
     }
   };
 }
@@ -101,8 +104,9 @@ std::size_t place_of(std::span<const double> weights, double at) {
 }
 
 Kernel prepare_multinomial(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), out = p.output(0), seed = p.seed, drawn = std::uint64_t{0},
+  return [op = &p.op, x = p.input(0), out = p.output(0), draws = Draws(p),
           once = !attribute(p.op, "replacement", false), weights = std::vector<double>()]() mutable {
+    draws.begin_run();
     out->resize(DataType::int64, samples_shape(*op, x->shape()));
     const auto classes = static_cast<std::size_t>(x->shape().back());
     const auto samples = static_cast<std::size_t>(out->shape().back());
@@ -113,7 +117,7 @@ Kernel prepare_multinomial(const Preparation& p) {
       for (std::size_t k = 0; k < samples; ++k) {
         const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
         if (!(total > 0.0)) fail(*op, "no probability is left to draw from", "use probabilities above 0");
-        const std::size_t place = place_of(weights, total * uniform(seed, drawn++));
+        const std::size_t place = place_of(weights, total * draws.uniform());
         to[at + k] = static_cast<std::int64_t>(place);
         if (once) weights[place] = 0.0;
       }
@@ -130,13 +134,13 @@ void infer_permutation(Inference& inference) {
 }
 
 Kernel prepare_permutation(const Preparation& p) {
-  return [out = p.output(0), n = attribute<std::int64_t>(p.op, "n"), seed = p.seed,
-          drawn = std::uint64_t{0}]() mutable {
+  return [out = p.output(0), n = attribute<std::int64_t>(p.op, "n"), draws = Draws(p)]() mutable {
+    draws.begin_run();
     out->resize(DataType::int64, {n});
     const auto to = out->values<std::int64_t>();
     std::iota(to.begin(), to.end(), std::int64_t{0});
     for (std::size_t left = to.size(); left > 1; --left) {
-      const auto other = static_cast<std::size_t>(uniform(seed, drawn++) * double(left));
+      const auto other = static_cast<std::size_t>(draws.uniform() * double(left));
       std::swap(to[left - 1], to[other]);
     }
   };
@@ -152,7 +156,9 @@ std::span<const OperatorDefinition> random_operators() {
        nullptr,
        {"(numbers ...) -> Out", "random numbers",
         "shape; dtype = float32; kind: `uniform` (first, second: low and high), `normal` (mean and "
-        "deviation), or `integer` (from first up to, without, second)"}},
+        "deviation), or `integer` (from first up to, without, second); seed = 0: another one draws the same "
+        "in "
+        "every run"}},
       {"bernoulli",
        infer_bernoulli,
        prepare_bernoulli,

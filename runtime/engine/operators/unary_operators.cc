@@ -6,10 +6,10 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/draws.h"
 #include "runtime/engine/operators/typed.h"
 #include "runtime/engine/operators/unary_formula.h"
 #include "runtime/engine/operators/vector_math.h"
-#include "runtime/engine/random.h"
 
 namespace fleetrun::engine {
 
@@ -183,8 +183,9 @@ Kernel prepare_dropout(const Preparation& p) {
   const auto drop = static_cast<float>(attribute(p.op, "dropout_prob", 0.5));
   const bool upscale = attribute(p.op, "mode", std::string("upscale_in_train")) == "upscale_in_train";
   const bool test = attribute(p.op, "is_test", false);
-  return [x = p.input(0), out = p.output(0), mask = p.output(1), drop, upscale, test, seed = p.seed,
-          drawn = std::uint64_t{0}]() mutable {
+  return [x = p.input(0), out = p.output(0), mask = p.output(1), drop, upscale, test,
+          draws = Draws(p)]() mutable {
+    draws.begin_run();
     out->resize(DataType::float32, x->shape());
     out->offsets = x->offsets;
     mask->resize(DataType::float32, x->shape());
@@ -196,7 +197,7 @@ Kernel prepare_dropout(const Preparation& p) {
       if (test) {
         factor[i] = upscale ? 1.0f : 1.0f - drop;
       } else {
-        factor[i] = uniform(seed, drawn++) < drop ? 0.0f : kept;
+        factor[i] = draws.uniform() < drop ? 0.0f : kept;
       }
       to[i] = from[i] * factor[i];
     }
@@ -356,7 +357,9 @@ std::span<const OperatorDefinition> unary_operators() {
        dropout_gradient,
        {"(X) -> Out, Mask", "some values replaced by 0",
         "dropout_prob (p) = 0.5; is_test = false; mode: `upscale_in_train` (kept values / (1 - p)) or "
-        "`downscale_in_infer` (kept as they are, times 1 - p in a test)"}},
+        "`downscale_in_infer` (kept as they are, times 1 - p in a test); seed = 0: another one draws the "
+        "same "
+        "in every run"}},
       {"dropout_grad", infer_gradient, prepare_dropout_gradient, nullptr},
       {"cast",
        infer_cast,

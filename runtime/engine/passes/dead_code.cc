@@ -1,5 +1,6 @@
 // From the last operator to the first: one is needed when it makes what is kept, persistable, or read by a
-// needed one behind it. An operator without outputs is needed for what it does, and so is print.
+// needed one behind it. An operator without outputs is needed for what it does, and so are print and
+// call.
 
 #include <algorithm>
 
@@ -15,7 +16,7 @@ Program remove_dead_code(const Program& program, const Kept& kept) {
     const auto needed = [&](const std::string& name) {
       return !name.empty() && (read.contains(name) || program.variable(name).persistable);
     };
-    const bool acts = op.outputs.empty() || op.type == "print";
+    const bool acts = op.outputs.empty() || op.type == "print" || op.type == "call";
     if (!acts && std::ranges::none_of(op.outputs, needed)) {
       rewrite.drop(i);
       continue;

@@ -8,36 +8,12 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/random.h"
 #include "tests/support/engine_program.h"
+#include "tests/unit/runtime/engine/operators/gradient_rows.h"
 
 using namespace fleetrun::engine;
 using namespace fleetrun::tests;
 
 namespace {
-
-struct Input {
-  Shape shape;
-  /// Values are drawn from here; int64 when `labels` is above 0 (that many numbers from first_label on, not
-  /// differentiated).
-  double low = -1.5;
-  double high = 1.5;
-  std::int64_t labels = 0;
-  std::int64_t first_label = 0;
-  bool differentiated = true;
-  int lod_level = 0;
-  std::vector<std::size_t> offsets = {};
-  bool boolean = false;
-  /// An input that is not given.
-  bool missing = false;
-};
-
-struct Row {
-  std::string type;
-  std::vector<Input> inputs;
-  std::map<std::string, Attribute> attributes = {};
-  std::size_t outputs = 1;
-  /// The loss has the first of the outputs; the others are there for the gradient. 0: all.
-  std::size_t compared = 0;
-};
 
 const Input kLabels3{.shape = {4, 1}, .labels = 3, .differentiated = false};
 const Input kTarget{.shape = {4, 1}, .low = 0.0, .high = 1.0, .differentiated = false};
@@ -80,6 +56,14 @@ std::vector<Row> unary_rows() {
     rows.push_back({type, {{.shape = {5, 7}, .low = 0.1, .high = 0.4}}});
   }
   rows.push_back({"tan", {{.shape = {5, 7}, .low = -1.0, .high = 1.0}}});
+  for (const char* type : {"asin", "acos", "erfinv"}) {
+    rows.push_back({type, {{.shape = {5, 7}, .low = -0.8, .high = 0.8}}});
+  }
+  rows.push_back({"atan", {any}});
+  for (const char* type : {"lgamma", "digamma"}) {
+    rows.push_back({type, {{.shape = {5, 7}, .low = 0.6, .high = 4.0}}});
+    rows.push_back({type, {{.shape = {3, 2}, .low = -1.8, .high = -1.2}}});
+  }
   for (const char* type : {"log2", "log10"}) rows.push_back({type, {positive}});
   rows.push_back({"gelu", {any}, {{"approximate", true}}});
   rows.push_back({"elu", {any}, {{"alpha", 0.4}}});
@@ -156,6 +140,12 @@ std::vector<Row> reduce_rows() {
   rows.push_back({"cumsum", {cube}, {{"axis", std::int64_t{1}}}});
   rows.push_back({"cumsum", {{.shape = {3, 4}}}});
   rows.push_back({"cumsum", {{.shape = {3, 4}}}, {{"axis", std::int64_t{-1}}, {"reverse", true}}});
+  rows.push_back({"cumprod", {cube}, {{"axis", std::int64_t{1}}}});
+  rows.push_back({"logcumsumexp", {cube}, {{"axis", std::int64_t{1}}}});
+  for (const char* type : {"cummax", "cummin"}) {
+    const Input values{.shape = {2, 4, 3}, .low = -20.0, .high = 20.0};
+    rows.push_back({type, {values}, {{"axis", std::int64_t{1}}}, 2});
+  }
   rows.push_back({"max", {{.shape = {3, 4}}}, {{"axis", Axes{1}}}});
   rows.push_back({"max", {{.shape = {3, 4}}}, {{"axis", Axes{0}}}});
   rows.push_back({"add_n", {{.shape = {3, 4}}, {.shape = {3, 4}}, {.shape = {3, 4}}}});
@@ -352,9 +342,9 @@ std::vector<Row> recurrent_rows() {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto& group :
-       {binary_rows(), unary_rows(), layout_rows(), reduce_rows(), matrix_rows(), lookup_and_loss_rows(),
-        window_rows(), normalization_rows(), recurrent_rows(), sequence_recurrent_rows()}) {
+  for (const auto& group : {binary_rows(), unary_rows(), layout_rows(), reduce_rows(), matrix_rows(),
+                            lookup_and_loss_rows(), window_rows(), resize_rows(), alignment_rows(),
+                            normalization_rows(), recurrent_rows(), sequence_recurrent_rows()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   return rows;
@@ -567,7 +557,7 @@ TEST_CASE(
 TEST_CASE("the table above has every operator that has a gradient") {
   // Rows, and a gradient that is not one: lookup_operators_test.cc, statistics_operators_test.cc. Of a body:
   // tests/e2e/python/test_loops.py.
-  std::set<std::string> covered = {"sparse_embedding", "cvm", "loop"};
+  std::set<std::string> covered = {"sparse_embedding", "cvm", "loop", "call"};
   for (const Row& row : all_rows()) covered.insert(row.type);
   for (const std::string_view type : operator_types()) {
     if (find_operator(type)->gradient == nullptr) continue;
