@@ -15,6 +15,7 @@
 #include "runtime/engine/infer_again.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/callbacks.h"
 #include "runtime/engine/program.h"
 #include "runtime/engine/program_text.h"
 #include "runtime/python/array_feed.h"
@@ -42,6 +43,14 @@ std::vector<std::string> variable_names(const Program& program) {
   std::vector<std::string> names;
   for (const auto& [name, variable] : program.variables()) names.push_back(name);
   return names;
+}
+
+/// Copies an array, or a LoDTensor: an array with what begins where in it.
+void put(engine::Tensor& tensor, const py::object& array) {
+  const bool has_offsets = py::hasattr(array, "lod_offsets");
+  assign(tensor, py::cast<py::buffer>(has_offsets ? array.attr("array") : array));
+  tensor.offsets.clear();
+  if (has_offsets) tensor.offsets = array.attr("lod_offsets").cast<std::vector<std::size_t>>();
 }
 
 bool has_operator(const Program& program, const std::string& type) {
@@ -166,6 +175,30 @@ void bind_scope(py::module_& module) {
           "engine does not have.");
 }
 
+/// A function of Python that operators call: function([array or None, …]) -> [array or None, …], one for each
+/// output.
+std::int64_t keep_function(py::function function) {
+  // Never let go of: the function may be called until the process ends.
+  auto* kept = new py::function(std::move(function));
+  return engine::keep_callback(
+      [kept](std::span<const engine::Tensor* const> inputs, std::span<engine::Tensor* const> outputs) {
+        const py::gil_scoped_acquire acquire;
+        py::list given;
+        for (const engine::Tensor* input : inputs) {
+          if (input == nullptr) given.append(py::none());
+          if (input != nullptr) given.append(copy_of(*input));
+        }
+        const auto made = (*kept)(given).cast<std::vector<py::object>>();
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+          if (outputs[i] == nullptr) continue;
+          if (i >= made.size() || made[i].is_none()) {
+            throw Error(ErrorKind::config, "a function of the script gave no value " + std::to_string(i));
+          }
+          put(*outputs[i], made[i]);
+        }
+      });
+}
+
 /// An executor with the tensors that were fed to it last.
 class FedExecutor {
  public:
@@ -197,14 +230,7 @@ ArrayFeed::Tensors ArrayFeed::take(const ArrayFeed::Arrays& arrays) {
   Tensors tensors;
   for (const auto& [name, array] : arrays) {
     engine::Tensor& tensor = storage_[name];
-    const bool has_offsets = py::hasattr(array, "lod_offsets");
-    try {
-      assign(tensor, py::cast<py::buffer>(has_offsets ? array.attr("array") : array));
-    } catch (Error& error) {
-      error.while_doing("feeding '" + name + "'");
-      throw;
-    }
-    if (has_offsets) tensor.offsets = array.attr("lod_offsets").cast<std::vector<std::size_t>>();
+    while_doing("feeding '" + name + "'", [&] { put(tensor, array); });
     tensors[name] = &tensor;
   }
   return tensors;
@@ -213,6 +239,8 @@ ArrayFeed::Tensors ArrayFeed::take(const ArrayFeed::Arrays& arrays) {
 void bind_engine(py::module_& module) {
   bind_program(module);
   bind_scope(module);
+  module.def("keep_function", keep_function, "function"_a,
+             "Keeps a function for operators that call it, until the process ends. Returns its number.");
   py::class_<FedExecutor>(module, "Executor", "Runs a program without tables over a scope.")
       .def(py::init<const Program&, Scope&>(), "program"_a, "scope"_a, py::keep_alive<1, 2>(),
            py::keep_alive<1, 3>())

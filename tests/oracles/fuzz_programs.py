@@ -32,6 +32,7 @@ sys.path.insert(0, str(FOLDER))
 import programs  # noqa: E402
 import table_layers  # noqa: E402, F401
 import table_losses  # noqa: E402, F401
+import table_more  # noqa: E402, F401
 import table_shapes  # noqa: E402, F401
 import table_values  # noqa: E402
 

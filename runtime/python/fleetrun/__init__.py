@@ -27,10 +27,12 @@ _TABLE = {
     "geometric": "geometric",
     "io": "io",
     "jit": "jit",
+    "linalg": "linalg",
     "metric": "metric",
     "nn": "nn",
     "onnx": "onnx",
     "optimizer": "optimizer",
+    "profiler": "profiler",
     "reader": "reader",
     "regularizer": "regularizer",
     "static": "static",
@@ -58,7 +60,8 @@ _TABLE = {
     "tensor": "tensor",
     **_lazy.names(
         "tensor",
-        "abs add add_n all any arange argmax argmin argsort assign bernoulli bitwise_and bitwise_not "
+        "abs acos add add_n all any arange argmax argmin argsort asin assign atan bernoulli bitwise_and "
+        "bitwise_not digamma erfinv lgamma "
         "bitwise_or bitwise_xor bmm broadcast_to cast ceil "
         "chunk clip concat cos cumsum diag divide dot einsum equal equal_all erf exp expand expand_as "
         "expm1 eye "
@@ -77,6 +80,8 @@ _TABLE = {
     ),
     **_lazy.names("_more_math", _more_names.MATH),
     **_lazy.names("_more_shapes", _more_names.SHAPES),
+    **_lazy.names("_cumulative", _more_names.CUMULATIVE),
+    **_lazy.names("_placing", _more_names.PLACING),
     **_lazy.names("_in_place", _more_names.IN_PLACE),
 }
 

@@ -44,6 +44,27 @@ def atanh(x: Variable, name: str | None = None) -> Variable:
     return tensor.scale(tensor.log1p(x) - tensor.log1p(neg(x)), 0.5)
 
 
+def atan2(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """The angle of the point (y, x), in (-pi, pi]."""
+    # The quotient of the smaller by the larger one: it has a slope at y = 0.
+    steep = tensor.greater_than(tensor.abs(x), tensor.abs(y))
+    zero = tensor.logical_and(tensor.equal(x, 0.0), tensor.equal(y, 0.0))
+    below = tensor.where(zero, tensor.ones_like(y), tensor.where(steep, x, y))
+    flat = tensor.atan(tensor.where(steep, y, x) / below)
+    left = tensor.cast(tensor.less_than(y, 0.0), "float32")
+    side = tensor.scale(tensor.cast(tensor.greater_equal(x, 0.0), "float32"), 2.0, -1.0)
+    return tensor.where(steep, tensor.scale(side, math.pi / 2) - flat, flat + left * side * math.pi)
+
+
+def renorm(x: Variable, p: float, axis: int, max_norm: float) -> Variable:
+    """x whose parts along `axis` have a p-norm of at most max_norm."""
+    others = [one for one in range(x.ndim) if one != axis % x.ndim]
+    total = tensor.sum(tensor.pow(tensor.abs(x), float(p)), others, keepdim=True)
+    norm = tensor.pow(tensor.clip(total, min=1e-30), 1.0 / float(p))
+    factor = tensor.full_like(norm, max_norm) / (norm + 1e-7)
+    return x * tensor.where(tensor.greater_than(norm, max_norm), factor, tensor.ones_like(norm))
+
+
 def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
     """scale_b * tanh(scale_a * x)."""
     return tensor.scale(tensor.tanh(tensor.scale(x, scale_a)), scale_b)

@@ -2,9 +2,9 @@
 must load nothing."""
 
 MATH = (
-    "acosh addmm allclose amax amin asinh atanh cdist cosh count_nonzero cross deg2rad dist fmax fmin "
+    "acosh addmm allclose amax amin asinh atan2 atanh cdist cosh count_nonzero cross deg2rad dist fmax fmin "
     "frac heaviside hypot is_complex is_empty is_floating_point is_integer is_tensor isclose ldexp lerp "
-    "logaddexp logit mv nan_to_num nanmean nansum neg rad2deg sinh stanh trunc"
+    "logaddexp logit mv nan_to_num nanmean nansum neg rad2deg renorm sinh stanh trunc"
 )
 SHAPES = (
     "atleast_1d atleast_2d atleast_3d broadcast_shape broadcast_tensors bucketize clone combinations "
@@ -13,9 +13,12 @@ SHAPES = (
     "rot90 scatter_nd scatter_nd_add searchsorted shard_index standard_normal take tensordot trace "
     "trapezoid tril_indices triu_indices unflatten vander view view_as vsplit"
 )
+CUMULATIVE = "cummax cummin cumprod cumulative_trapezoid logcumsumexp"
+PLACING = "bincount histogram index_fill index_put put_along_axis"
 # In place in Paddle's dynamic mode; in a program, there as here, what the name without the _ gives.
 IN_PLACE = (
-    "abs_ addmm_ bitwise_and_ bitwise_not_ bitwise_or_ bitwise_xor_ "
+    "abs_ acos_ addmm_ atan_ cumprod_ digamma_ index_fill_ index_put_ lgamma_ renorm_ "
+    "bitwise_and_ bitwise_not_ bitwise_or_ bitwise_xor_ "
     "cast_ cos_ cumsum_ divide_ equal_ erf_ expm1_ floor_divide_ floor_mod_ frac_ "
     "greater_equal_ greater_than_ hypot_ index_add_ ldexp_ less_equal_ less_than_ log10_ log2_ log_ "
     "logical_and_ logical_not_ logical_or_ logit_ masked_fill_ mod_ multiply_ nan_to_num_ neg_ "

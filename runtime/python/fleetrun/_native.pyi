@@ -95,6 +95,8 @@ class Scope():
         """Copies a C-contiguous array in; shape and type become the array's. Throws: Error(config) for a type that the engine does not have."""
     def value(self, name: str) -> Tensor:
         """A copy of the value. Throws: Error(config) where there is none."""
+def keep_function(Any: Any) -> int:
+    """Keeps a function for operators that call it, until the process ends. Returns its number."""
 class Executor():
     """Runs a program without tables over a scope."""
     def __init__(self, program: Program, scope: Scope) -> None: ...

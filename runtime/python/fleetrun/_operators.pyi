@@ -9,6 +9,8 @@ class Operators:
     def __hash__(self) -> int: ...
     def abs(self, name: str | None = None) -> Variable:
         """The absolute value, value by value."""
+    def acos(self, name: str | None = None) -> Variable:
+        """The inverse of the cosine, value by value."""
     def add(self, y: Operand, name: str | None = None) -> Variable:
         """x + y, with broadcasting."""
     def all(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
@@ -22,6 +24,10 @@ class Operators:
     def argsort(self, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
         """The places of the values along `axis` in rising, or falling, order; equal ones as Paddle has
         them, in no order of their own."""
+    def asin(self, name: str | None = None) -> Variable:
+        """The inverse of the sine, value by value."""
+    def atan(self, name: str | None = None) -> Variable:
+        """The inverse of the tangent, value by value."""
     def bernoulli(self, name: str | None = None) -> Variable:
         """1 with the probability that x gives, else 0. Shape: that of x, float32."""
     def bitwise_and(self, y: Operand, name: str | None = None) -> Variable:
@@ -49,6 +55,8 @@ class Operators:
         """The cosine, value by value."""
     def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
         """Each value and those before it along `axis`, or in the flattened x, added up."""
+    def digamma(self, name: str | None = None) -> Variable:
+        """The slope of lgamma(), value by value."""
     def divide(self, y: Operand, name: str | None = None) -> Variable:
         """x / y, value by value, with broadcasting."""
     def dot(self, y: Variable, name: str | None = None) -> Variable:
@@ -59,6 +67,8 @@ class Operators:
         """Whether all values are equal."""
     def erf(self, name: str | None = None) -> Variable:
         """The error function, value by value."""
+    def erfinv(self, name: str | None = None) -> Variable:
+        """The inverse of the error function, value by value."""
     def exp(self, name: str | None = None) -> Variable:
         """e to the power of x, value by value."""
     def expand(self, shape: Shape, name: str | None = None) -> Variable:
@@ -98,6 +108,8 @@ class Operators:
         """less_equal of x and y, value by value, as bool."""
     def less_than(self, y: Operand, name: str | None = None) -> Variable:
         """less_than of x and y, value by value, as bool."""
+    def lgamma(self, name: str | None = None) -> Variable:
+        """The logarithm of the gamma function, value by value."""
     def log(self, name: str | None = None) -> Variable:
         """The natural logarithm, value by value."""
     def log10(self, name: str | None = None) -> Variable:
@@ -240,6 +252,8 @@ class Operators:
         """The smallest value over `axis`; equal ones share its gradient."""
     def asinh(self, name: str | None = None) -> Variable:
         """The inverse of sinh, value by value."""
+    def atan2(self, y: Variable, name: str | None = None) -> Variable:
+        """The angle of the point (y, x), in (-pi, pi]."""
     def atanh(self, name: str | None = None) -> Variable:
         """The inverse of tanh, value by value."""
     def cdist(self, y: Variable, p: float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary', name: str | None = None) -> Variable:
@@ -296,6 +310,8 @@ class Operators:
         """-x."""
     def rad2deg(self, name: str | None = None) -> Variable:
         """x from radians to degrees."""
+    def renorm(self, p: float, axis: int, max_norm: float) -> Variable:
+        """x whose parts along `axis` have a p-norm of at most max_norm."""
     def sinh(self, name: str | None = None) -> Variable:
         """The hyperbolic sine, value by value."""
     def stanh(self, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
@@ -378,10 +394,51 @@ class Operators:
         """x with the shape of `other`."""
     def vsplit(self, num_or_sections: Any, name: str | None = None) -> list[Variable]:
         """split() along the first axis."""
+    def cummax(self, axis: int | None = None, dtype: DTypeLike = 'int64', name: str | None = None) -> tuple[Variable, Variable]:
+        """(the greatest value up to each along `axis`, or of the flattened x, and the last place that has it)."""
+    def cummin(self, axis: int | None = None, dtype: DTypeLike = 'int64', name: str | None = None) -> tuple[Variable, Variable]:
+        """(the smallest value up to each along `axis`, or of the flattened x, and the last place that has it)."""
+    def cumprod(self, dim: int | None = None, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
+        """The product of the values up to each along `dim`, of the flattened x without."""
+    def cumulative_trapezoid(self, x: Variable | None = None, dx: float | None = None, axis: int = -1, name: str | None = None) -> Variable:
+        """The area below y up to each value but the first, by trapezoids; x: where its values are, else dx (1)
+        apart."""
+    def logcumsumexp(self, axis: int | None = None, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
+        """log(cumsum(exp(x))), without overflow."""
+    def bincount(self, weights: Variable | None = None, minlength: int = 0, name: str | None = None) -> Variable:
+        """How often each whole number from 0 up to the greatest one is there, or the sum of its weights."""
+    def histogram(self, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None) -> Variable:
+        """How many values lie in each of `bins` equal parts of [min, max], int64; of the values' own range where
+        both are equal."""
+    def index_fill(self, index: Variable, axis: int, value: Any, name: str | None = None) -> Variable:
+        """x with one value at the places `index` along `axis`."""
+    def index_put(self, indices: Sequence[Variable], value: Variable, accumulate: bool = False, name: str | None = None) -> Variable:
+        """x with `value` at the places that the indices say, one tensor of places for each of x's first axes, or
+        one mask; accumulate: added there."""
+    def put_along_axis(self, indices: Variable, values: Any, axis: int, reduce: str = 'assign', include_self: bool = True, broadcast: bool = True) -> Variable:
+        """arr with `values` at the places `indices` along `axis`; reduce "assign" or "add". Shape: indices have
+        arr's axes; with broadcast their sizes but that of `axis` are repeated to arr's."""
     def abs_(self, name: str | None = None) -> Variable:
         """The absolute value, value by value."""
+    def acos_(self, name: str | None = None) -> Variable:
+        """The inverse of the cosine, value by value."""
     def addmm_(self, x: Variable, y: Variable, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Variable:
         """beta * input + alpha * x @ y."""
+    def atan_(self, name: str | None = None) -> Variable:
+        """The inverse of the tangent, value by value."""
+    def cumprod_(self, dim: int | None = None, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
+        """The product of the values up to each along `dim`, of the flattened x without."""
+    def digamma_(self, name: str | None = None) -> Variable:
+        """The slope of lgamma(), value by value."""
+    def index_fill_(self, index: Variable, axis: int, value: Any, name: str | None = None) -> Variable:
+        """x with one value at the places `index` along `axis`."""
+    def index_put_(self, indices: Sequence[Variable], value: Variable, accumulate: bool = False, name: str | None = None) -> Variable:
+        """x with `value` at the places that the indices say, one tensor of places for each of x's first axes, or
+        one mask; accumulate: added there."""
+    def lgamma_(self, name: str | None = None) -> Variable:
+        """The logarithm of the gamma function, value by value."""
+    def renorm_(self, p: float, axis: int, max_norm: float) -> Variable:
+        """x whose parts along `axis` have a p-norm of at most max_norm."""
     def bitwise_and_(self, y: Operand, name: str | None = None) -> Variable:
         """bitwise_and of x and y, value by value, bit by bit; of bools, as bool."""
     def bitwise_not_(self, name: str | None = None) -> Variable:

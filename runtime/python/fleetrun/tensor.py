@@ -79,21 +79,21 @@ from fleetrun._shapes import (
 from fleetrun._types import Any, ArrayLike, Callable, DTypeLike, Operand, Sequence, Variable
 
 __all__ = [
-    "abs", "add", "add_n", "all", "any", "arange", "argmax", "argmin", "argsort", "assign", "bernoulli",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "bmm", "broadcast_to", "cast", "ceil", "chunk", "clip", "concat", "cos", "cumsum", "divide",
-    "dot", "einsum", "equal", "equal_all", "erf", "exp", "expand", "expand_as", "expm1", "eye", "flatten",
-    "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd",
+    "abs", "acos", "add", "add_n", "all", "any", "arange", "argmax", "argmin", "argsort", "asin",
+    "assign", "atan", "bernoulli", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm",
+    "broadcast_to", "cast", "ceil", "chunk", "clip", "concat", "cos", "cumsum", "digamma", "divide",
+    "dot", "einsum", "equal", "equal_all", "erf", "erfinv", "exp", "expand", "expand_as", "expm1", "eye",
+    "flatten", "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd",
     "greater_equal", "greater_than", "index_select", "isfinite", "isinf", "isnan", "less_equal",
-    "less_than", "linspace", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logsumexp", "masked_select", "matmul", "max", "maximum", "mean", "meshgrid", "min",
-    "minimum", "mm", "mod", "multinomial", "multiply", "nonzero", "norm", "normal", "not_equal", "numel",
-    "ones", "ones_like", "outer", "pow", "prod", "rand", "randint", "randn", "randperm", "rank",
-    "reciprocal", "remainder", "reshape", "roll", "round", "rsqrt", "scale", "scatter", "shape", "sign",
-    "sin", "slice", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "strided_slice",
-    "subtract", "sum", "t", "take_along_axis", "tan", "tanh", "tile", "to_tensor", "topk", "transpose",
-    "tril", "triu", "unbind", "uniform", "unique", "unsqueeze", "unstack", "var", "where", "zeros",
-    "zeros_like",
+    "less_than", "lgamma", "linspace", "log", "log10", "log1p", "log2", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logsumexp", "masked_select", "matmul", "max", "maximum", "mean",
+    "meshgrid", "min", "minimum", "mm", "mod", "multinomial", "multiply", "nonzero", "norm", "normal",
+    "not_equal", "numel", "ones", "ones_like", "outer", "pow", "prod", "rand", "randint", "randn",
+    "randperm", "rank", "reciprocal", "remainder", "reshape", "roll", "round", "rsqrt", "scale",
+    "scatter", "shape", "sign", "sin", "slice", "sort", "split", "sqrt", "square", "squeeze", "stack",
+    "std", "strided_slice", "subtract", "sum", "t", "take_along_axis", "tan", "tanh", "tile", "to_tensor",
+    "topk", "transpose", "tril", "triu", "unbind", "uniform", "unique", "unsqueeze", "unstack", "var",
+    "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 _BINARY = {
@@ -256,7 +256,13 @@ reciprocal = _unary("reciprocal", "1 / x, value by value.")
 sin = _unary("sin", "The sine, value by value.")
 cos = _unary("cos", "The cosine, value by value.")
 tan = _unary("tan", "The tangent, value by value.")
+asin = _unary("asin", "The inverse of the sine, value by value.")
+acos = _unary("acos", "The inverse of the cosine, value by value.")
+atan = _unary("atan", "The inverse of the tangent, value by value.")
 erf = _unary("erf", "The error function, value by value.")
+erfinv = _unary("erfinv", "The inverse of the error function, value by value.")
+lgamma = _unary("lgamma", "The logarithm of the gamma function, value by value.")
+digamma = _unary("digamma", "The slope of lgamma(), value by value.")
 expm1 = _unary("expm1", "exp(x) - 1, value by value.")
 log2 = _unary("log2", "The logarithm to base 2, value by value.")
 log10 = _unary("log10", "The logarithm to base 10, value by value.")
@@ -553,6 +559,8 @@ __getattr__, __dir__ = _lazy.attach(
     {
         **_lazy.names("_more_math", _more_names.MATH),
         **_lazy.names("_more_shapes", _more_names.SHAPES),
+        **_lazy.names("_cumulative", _more_names.CUMULATIVE),
+        **_lazy.names("_placing", _more_names.PLACING),
         **_lazy.names("_in_place", _more_names.IN_PLACE),
         **_lazy.names("fluid._math", "fill_constant"),
         **_lazy.names("fluid._layers", "create_tensor"),

@@ -17,8 +17,8 @@ PROGRAMS, PROCESSES = 2000, 2
 
 # Names of the modules that no random program draws, and why.
 LEFT_OUT = {
-    "random numbers": "bernoulli dropout dropout2d multinomial normal rand randint randint_like randn "
-                      "randperm standard_normal uniform",
+    "random numbers": "alpha_dropout bernoulli dropout dropout2d dropout3d gumbel_softmax multinomial normal "
+                      "rand randint randint_like randn randperm rrelu standard_normal uniform",
     "no value of a program": "broadcast_shape create_parameter create_tensor create_global_var fill_constant "
                              "is_complex is_floating_point is_integer is_tensor",
     "values that are not there yet": "empty empty_like",

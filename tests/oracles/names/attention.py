@@ -4,6 +4,7 @@ import numpy
 
 X = numpy.sin(numpy.arange(2 * 3 * 4) * 1.3).reshape(2, 3, 4)
 OTHER = numpy.cos(numpy.arange(2 * 5 * 6)).reshape(2, 5, 6)
+TARGET = numpy.cos(numpy.arange(2 * 5 * 4)).reshape(2, 5, 4)
 MASK = [[[[True, False, False], [True, True, False], [True, True, True]]]]
 
 
@@ -34,3 +35,19 @@ def encoder_for_test(paddle, net):
     test = net.main.clone(for_test=True)
     net.start()
     return {"out": net.run([out], program=test)[0]}
+
+
+def decoder(paddle, net):
+    x, memory = net.parameter("x", X), net.parameter("memory", TARGET)
+    layer = paddle.nn.TransformerDecoderLayer(4, 2, 8, dropout=0.0)
+    before = paddle.nn.TransformerDecoderLayer(4, 2, 8, dropout=0.0, normalize_before=True)
+    mask = net.data("mask", MASK, "bool", shape=[1, 1, 3, 3])
+    return {"plain": layer(x, memory), "before": before(x, memory, mask),
+            "stacked": paddle.nn.TransformerDecoder(layer, 2, paddle.nn.LayerNorm(4))(x, memory)}
+
+
+def transformer(paddle, net):
+    x, target = net.parameter("x", X), net.parameter("target", TARGET)
+    whole = paddle.nn.Transformer(4, 2, 1, 2, 8, dropout=0.0)
+    mask = whole.generate_square_subsequent_mask(5)
+    return {"out": whole(x, target, tgt_mask=mask), "mask": mask}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fleetrun import tensor
-from fleetrun._arguments import refuse
 from fleetrun._types import DTypeLike, Variable
 from fleetrun.nn import functional
 
@@ -111,11 +110,10 @@ def dropout(
     dropout_implementation: str = "downgrade_in_infer",
 ) -> Variable:
     """Zeroes each value with this probability while training. dropout_implementation: "downgrade_in_infer"
-    scales in a test, "upscale_in_train" while training. seed: fixed numbers are not supported."""
-    refuse("fluid.layers.dropout", seed=(seed, None))
+    scales in a test, "upscale_in_train" while training. seed: zeroes the same values in every run."""
     modes = {"downgrade_in_infer": "downscale_in_infer"}
     mode = modes.get(dropout_implementation, dropout_implementation)
-    return functional.dropout(x, dropout_prob, training=not is_test, mode=mode)
+    return functional.seeded_dropout(x, dropout_prob, not is_test, mode, seed or 0)
 
 
 def label_smooth(

@@ -33,7 +33,8 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "tensor",
-            "abs acosh argmax argmin asinh atanh ceil clip cos cosh diag erf exp eye floor gather_nd "
+            "abs acos acosh argmax argmin asin asinh atan atanh ceil clip cos cosh diag erf exp eye floor "
+            "gather_nd "
             "linspace log ones_like rank reciprocal round rsqrt scatter_nd scatter_nd_add shape shard_index "
             "sign sin sinh slice sqrt square tanh triu unbind unstack zeros_like",
         ),
@@ -42,6 +43,7 @@ __getattr__, __dir__ = _lazy.attach(
             "gelu log_loss maxout mish selu softmax_with_cross_entropy softsign square_error_cost "
             "dice_loss npair_loss",
         ),
+        "crop": "tensor:crop",
         "crop_tensor": "tensor:crop",
         "logsigmoid": "nn.functional:log_sigmoid",
         "tanh_shrink": "nn.functional:tanhshrink",
@@ -82,6 +84,19 @@ __getattr__, __dir__ = _lazy.attach(
             "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay "
             "noam_decay piecewise_decay polynomial_decay",
         ),
+        **_lazy.names(
+            "fluid._images",
+            "affine_channel fsp_matrix im2sequence image_resize image_resize_short lrn pixel_shuffle "
+            "resize_bilinear resize_linear resize_nearest resize_trilinear shuffle_channel unfold",
+        ),
+        **_lazy.names("fluid._labels", "ctc_greedy_decoder edit_distance warpctc"),
+        **_lazy.names(
+            "fluid._odd_layers",
+            "add_position_encoding bilinear_tensor_product center_loss get_tensor_from_selected_rows "
+            "mean_iou merge_selected_rows sampling_id teacher_student_sigmoid_loss unique unique_with_counts",
+        ),
+        "IfElse": "fluid._if_else:IfElse",
+        "py_func": "static.calls:py_func",
         "utils": "utils.nest",
         # What the modules of 1.x import themselves, and scripts from them.
         **_lazy.names("framework", "default_main_program default_startup_program in_dygraph_mode Variable"),

@@ -117,10 +117,13 @@ from fleetrun.fluid._layers import Print as Print
 from fleetrun.fluid._layers import py_reader as py_reader
 from fleetrun.fluid._layers import read_file as read_file
 from fleetrun.tensor import abs as abs
+from fleetrun.tensor import acos as acos
 from fleetrun.tensor import acosh as acosh
 from fleetrun.tensor import argmax as argmax
 from fleetrun.tensor import argmin as argmin
+from fleetrun.tensor import asin as asin
 from fleetrun.tensor import asinh as asinh
+from fleetrun.tensor import atan as atan
 from fleetrun.tensor import atanh as atanh
 from fleetrun.tensor import ceil as ceil
 from fleetrun.tensor import clip as clip
@@ -164,6 +167,7 @@ from fleetrun.nn.functional import softsign as softsign
 from fleetrun.nn.functional import square_error_cost as square_error_cost
 from fleetrun.nn.functional import dice_loss as dice_loss
 from fleetrun.nn.functional import npair_loss as npair_loss
+from fleetrun.tensor import crop as crop
 from fleetrun.tensor import crop as crop_tensor
 from fleetrun.nn.functional import log_sigmoid as logsigmoid
 from fleetrun.nn.functional import tanhshrink as tanh_shrink
@@ -244,6 +248,34 @@ from fleetrun.fluid.schedules import natural_exp_decay as natural_exp_decay
 from fleetrun.fluid.schedules import noam_decay as noam_decay
 from fleetrun.fluid.schedules import piecewise_decay as piecewise_decay
 from fleetrun.fluid.schedules import polynomial_decay as polynomial_decay
+from fleetrun.fluid._images import affine_channel as affine_channel
+from fleetrun.fluid._images import fsp_matrix as fsp_matrix
+from fleetrun.fluid._images import im2sequence as im2sequence
+from fleetrun.fluid._images import image_resize as image_resize
+from fleetrun.fluid._images import image_resize_short as image_resize_short
+from fleetrun.fluid._images import lrn as lrn
+from fleetrun.fluid._images import pixel_shuffle as pixel_shuffle
+from fleetrun.fluid._images import resize_bilinear as resize_bilinear
+from fleetrun.fluid._images import resize_linear as resize_linear
+from fleetrun.fluid._images import resize_nearest as resize_nearest
+from fleetrun.fluid._images import resize_trilinear as resize_trilinear
+from fleetrun.fluid._images import shuffle_channel as shuffle_channel
+from fleetrun.fluid._images import unfold as unfold
+from fleetrun.fluid._labels import ctc_greedy_decoder as ctc_greedy_decoder
+from fleetrun.fluid._labels import edit_distance as edit_distance
+from fleetrun.fluid._labels import warpctc as warpctc
+from fleetrun.fluid._odd_layers import add_position_encoding as add_position_encoding
+from fleetrun.fluid._odd_layers import bilinear_tensor_product as bilinear_tensor_product
+from fleetrun.fluid._odd_layers import center_loss as center_loss
+from fleetrun.fluid._odd_layers import get_tensor_from_selected_rows as get_tensor_from_selected_rows
+from fleetrun.fluid._odd_layers import mean_iou as mean_iou
+from fleetrun.fluid._odd_layers import merge_selected_rows as merge_selected_rows
+from fleetrun.fluid._odd_layers import sampling_id as sampling_id
+from fleetrun.fluid._odd_layers import teacher_student_sigmoid_loss as teacher_student_sigmoid_loss
+from fleetrun.fluid._odd_layers import unique as unique
+from fleetrun.fluid._odd_layers import unique_with_counts as unique_with_counts
+from fleetrun.fluid._if_else import IfElse as IfElse
+from fleetrun.static.calls import py_func as py_func
 from fleetrun.utils import nest as utils
 from fleetrun.framework import default_main_program as default_main_program
 from fleetrun.framework import default_startup_program as default_startup_program
@@ -252,4 +284,4 @@ from fleetrun.framework import Variable as Variable
 from fleetrun import core as core
 from fleetrun.fluid.layer_helper import LayerHelper as LayerHelper
 from fleetrun.utils import unique_name as unique_name
-__all__ = ['accuracy', 'argsort', 'assign', 'auc', 'autoincreased_step_counter', 'cast', 'clip_by_norm', 'concat', 'cos_sim', 'cumsum', 'elementwise_add', 'elementwise_div', 'elementwise_floordiv', 'elementwise_max', 'elementwise_min', 'elementwise_mod', 'elementwise_mul', 'elementwise_pow', 'elementwise_sub', 'equal', 'expand', 'expand_as', 'fill_constant', 'fill_constant_batch_size_like', 'flatten', 'gather', 'gaussian_random', 'gaussian_random_batch_size_like', 'greater_equal', 'greater_than', 'has_inf', 'has_nan', 'increment', 'is_empty', 'isfinite', 'l2_normalize', 'less_equal', 'less_than', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'matmul', 'mean', 'mul', 'multiplex', 'not_equal', 'one_hot', 'ones', 'range', 'reduce_all', 'reduce_any', 'reduce_max', 'reduce_mean', 'reduce_min', 'reduce_prod', 'reduce_sum', 'reshape', 'reverse', 'scale', 'scatter', 'size', 'split', 'squeeze', 'stack', 'strided_slice', 'sum', 'sums', 'topk', 'transpose', 'uniform_random', 'uniform_random_batch_size_like', 'unsqueeze', 'where', 'zeros', 'bpr_loss', 'brelu', 'cross_entropy', 'dropout', 'elu', 'hard_shrink', 'hard_sigmoid', 'hard_swish', 'huber_loss', 'kldiv_loss', 'label_smooth', 'leaky_relu', 'margin_rank_loss', 'mse_loss', 'pow', 'rank_loss', 'relu', 'relu6', 'sigmoid', 'sigmoid_cross_entropy_with_logits', 'smooth_l1', 'soft_relu', 'softmax', 'softplus', 'softshrink', 'stanh', 'swish', 'thresholded_relu', 'adaptive_pool2d', 'create_parameter', 'create_py_reader_by_data', 'create_tensor', 'data', 'double_buffer', 'embedding', 'fc', 'pool2d', 'Print', 'py_reader', 'read_file', 'abs', 'acosh', 'argmax', 'argmin', 'asinh', 'atanh', 'ceil', 'clip', 'cos', 'cosh', 'diag', 'erf', 'exp', 'eye', 'floor', 'gather_nd', 'linspace', 'log', 'ones_like', 'rank', 'reciprocal', 'round', 'rsqrt', 'scatter_nd', 'scatter_nd_add', 'shape', 'shard_index', 'sign', 'sin', 'sinh', 'slice', 'sqrt', 'square', 'tanh', 'triu', 'unbind', 'unstack', 'zeros_like', 'gelu', 'log_loss', 'maxout', 'mish', 'selu', 'softmax_with_cross_entropy', 'softsign', 'square_error_cost', 'dice_loss', 'npair_loss', 'crop_tensor', 'logsigmoid', 'tanh_shrink', 'pad', 'pad2d', 'pad_constant_like', 'pool3d', 'Categorical', 'Normal', 'Uniform', 'batch_norm', 'continuous_value_model', 'conv2d', 'layer_norm', 'prelu', 'lod_reset', 'row_conv', 'sequence_concat', 'sequence_conv', 'sequence_enumerate', 'sequence_expand', 'sequence_expand_as', 'sequence_first_step', 'sequence_last_step', 'sequence_mask', 'sequence_pad', 'sequence_pool', 'sequence_reshape', 'sequence_reverse', 'sequence_scatter', 'sequence_slice', 'sequence_softmax', 'sequence_unpad', 'case', 'cond', 'Switch', 'switch_case', 'while_loop', 'While', 'DynamicRNN', 'birnn', 'GRUCell', 'LSTMCell', 'RNNCell', 'rnn', 'BeamSearchDecoder', 'Decoder', 'dynamic_decode', 'gather_tree', 'hsigmoid', 'nce', 'sampled_softmax_with_cross_entropy', 'conv2d_transpose', 'conv3d', 'array_length', 'array_read', 'array_write', 'create_array', 'StaticRNN', 'tensor_array_to_tensor', 'chunk_eval', 'crf_decoding', 'linear_chain_crf', 'dynamic_gru', 'dynamic_lstm', 'gru_unit', 'lstm_unit', 'data_norm', 'group_norm', 'instance_norm', 'spectral_norm', 'create_global_var', 'cosine_decay', 'exponential_decay', 'inverse_time_decay', 'linear_lr_warmup', 'natural_exp_decay', 'noam_decay', 'piecewise_decay', 'polynomial_decay', 'utils', 'default_main_program', 'default_startup_program', 'in_dygraph_mode', 'Variable', 'core', 'LayerHelper', 'unique_name']
+__all__ = ['accuracy', 'argsort', 'assign', 'auc', 'autoincreased_step_counter', 'cast', 'clip_by_norm', 'concat', 'cos_sim', 'cumsum', 'elementwise_add', 'elementwise_div', 'elementwise_floordiv', 'elementwise_max', 'elementwise_min', 'elementwise_mod', 'elementwise_mul', 'elementwise_pow', 'elementwise_sub', 'equal', 'expand', 'expand_as', 'fill_constant', 'fill_constant_batch_size_like', 'flatten', 'gather', 'gaussian_random', 'gaussian_random_batch_size_like', 'greater_equal', 'greater_than', 'has_inf', 'has_nan', 'increment', 'is_empty', 'isfinite', 'l2_normalize', 'less_equal', 'less_than', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'matmul', 'mean', 'mul', 'multiplex', 'not_equal', 'one_hot', 'ones', 'range', 'reduce_all', 'reduce_any', 'reduce_max', 'reduce_mean', 'reduce_min', 'reduce_prod', 'reduce_sum', 'reshape', 'reverse', 'scale', 'scatter', 'size', 'split', 'squeeze', 'stack', 'strided_slice', 'sum', 'sums', 'topk', 'transpose', 'uniform_random', 'uniform_random_batch_size_like', 'unsqueeze', 'where', 'zeros', 'bpr_loss', 'brelu', 'cross_entropy', 'dropout', 'elu', 'hard_shrink', 'hard_sigmoid', 'hard_swish', 'huber_loss', 'kldiv_loss', 'label_smooth', 'leaky_relu', 'margin_rank_loss', 'mse_loss', 'pow', 'rank_loss', 'relu', 'relu6', 'sigmoid', 'sigmoid_cross_entropy_with_logits', 'smooth_l1', 'soft_relu', 'softmax', 'softplus', 'softshrink', 'stanh', 'swish', 'thresholded_relu', 'adaptive_pool2d', 'create_parameter', 'create_py_reader_by_data', 'create_tensor', 'data', 'double_buffer', 'embedding', 'fc', 'pool2d', 'Print', 'py_reader', 'read_file', 'abs', 'acos', 'acosh', 'argmax', 'argmin', 'asin', 'asinh', 'atan', 'atanh', 'ceil', 'clip', 'cos', 'cosh', 'diag', 'erf', 'exp', 'eye', 'floor', 'gather_nd', 'linspace', 'log', 'ones_like', 'rank', 'reciprocal', 'round', 'rsqrt', 'scatter_nd', 'scatter_nd_add', 'shape', 'shard_index', 'sign', 'sin', 'sinh', 'slice', 'sqrt', 'square', 'tanh', 'triu', 'unbind', 'unstack', 'zeros_like', 'gelu', 'log_loss', 'maxout', 'mish', 'selu', 'softmax_with_cross_entropy', 'softsign', 'square_error_cost', 'dice_loss', 'npair_loss', 'crop', 'crop_tensor', 'logsigmoid', 'tanh_shrink', 'pad', 'pad2d', 'pad_constant_like', 'pool3d', 'Categorical', 'Normal', 'Uniform', 'batch_norm', 'continuous_value_model', 'conv2d', 'layer_norm', 'prelu', 'lod_reset', 'row_conv', 'sequence_concat', 'sequence_conv', 'sequence_enumerate', 'sequence_expand', 'sequence_expand_as', 'sequence_first_step', 'sequence_last_step', 'sequence_mask', 'sequence_pad', 'sequence_pool', 'sequence_reshape', 'sequence_reverse', 'sequence_scatter', 'sequence_slice', 'sequence_softmax', 'sequence_unpad', 'case', 'cond', 'Switch', 'switch_case', 'while_loop', 'While', 'DynamicRNN', 'birnn', 'GRUCell', 'LSTMCell', 'RNNCell', 'rnn', 'BeamSearchDecoder', 'Decoder', 'dynamic_decode', 'gather_tree', 'hsigmoid', 'nce', 'sampled_softmax_with_cross_entropy', 'conv2d_transpose', 'conv3d', 'array_length', 'array_read', 'array_write', 'create_array', 'StaticRNN', 'tensor_array_to_tensor', 'chunk_eval', 'crf_decoding', 'linear_chain_crf', 'dynamic_gru', 'dynamic_lstm', 'gru_unit', 'lstm_unit', 'data_norm', 'group_norm', 'instance_norm', 'spectral_norm', 'create_global_var', 'cosine_decay', 'exponential_decay', 'inverse_time_decay', 'linear_lr_warmup', 'natural_exp_decay', 'noam_decay', 'piecewise_decay', 'polynomial_decay', 'affine_channel', 'fsp_matrix', 'im2sequence', 'image_resize', 'image_resize_short', 'lrn', 'pixel_shuffle', 'resize_bilinear', 'resize_linear', 'resize_nearest', 'resize_trilinear', 'shuffle_channel', 'unfold', 'ctc_greedy_decoder', 'edit_distance', 'warpctc', 'add_position_encoding', 'bilinear_tensor_product', 'center_loss', 'get_tensor_from_selected_rows', 'mean_iou', 'merge_selected_rows', 'sampling_id', 'teacher_student_sigmoid_loss', 'unique', 'unique_with_counts', 'IfElse', 'py_func', 'utils', 'default_main_program', 'default_startup_program', 'in_dygraph_mode', 'Variable', 'core', 'LayerHelper', 'unique_name']

@@ -13,6 +13,8 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("nn.containers", "Sequential LayerList ParameterList LayerDict Identity"),
         **_lazy.names(
             "nn._made",
+            "AlphaDropout AvgPool3D Dropout3D GaussianNLLLoss LocalResponseNorm MaxPool3D MultiMarginLoss "
+            "PixelUnshuffle RReLU Upsample "
             "CELU ChannelShuffle CosineEmbeddingLoss CosineSimilarity Dropout2D ELU GELU GLU "
             "Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss KLDivLoss L1Loss LogSigmoid "
             "LogSoftmax MarginRankingLoss Maxout Mish MultiLabelSoftMarginLoss NLLLoss Pad1D Pad2D "
@@ -25,7 +27,7 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
         **_lazy.names(
             "nn.norms",
-            "LayerNorm BatchNorm BatchNorm1D BatchNorm2D GroupNorm InstanceNorm1D InstanceNorm2D "
+            "LayerNorm BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D GroupNorm InstanceNorm1D InstanceNorm2D "
             "InstanceNorm3D PReLU",
         ),
         "SpectralNorm": "nn._spectral:SpectralNorm",
@@ -33,6 +35,11 @@ __getattr__, __dir__ = _lazy.attach(
             "nn.adaptive", "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveMaxPool1D AdaptiveMaxPool2D"
         ),
         **_lazy.names("nn.recurrent", "SimpleRNNCell GRUCell LSTMCell RNN BiRNN SimpleRNN GRU LSTM"),
+        **_lazy.names("nn.decoder", "Transformer TransformerDecoder TransformerDecoderLayer"),
+        **_lazy.names(
+            "nn.more_layers",
+            "Bilinear CTCLoss Softmax2D Unflatten Unfold UpsamplingBilinear2D UpsamplingNearest2D",
+        ),
         **_lazy.names("nn.transformer", "MultiHeadAttention TransformerEncoderLayer TransformerEncoder"),
         **_lazy.names(
             "nn.layers",

@@ -12,6 +12,16 @@ from fleetrun.nn.containers import LayerList as LayerList
 from fleetrun.nn.containers import ParameterList as ParameterList
 from fleetrun.nn.containers import LayerDict as LayerDict
 from fleetrun.nn.containers import Identity as Identity
+from fleetrun.nn._made import AlphaDropout as AlphaDropout
+from fleetrun.nn._made import AvgPool3D as AvgPool3D
+from fleetrun.nn._made import Dropout3D as Dropout3D
+from fleetrun.nn._made import GaussianNLLLoss as GaussianNLLLoss
+from fleetrun.nn._made import LocalResponseNorm as LocalResponseNorm
+from fleetrun.nn._made import MaxPool3D as MaxPool3D
+from fleetrun.nn._made import MultiMarginLoss as MultiMarginLoss
+from fleetrun.nn._made import PixelUnshuffle as PixelUnshuffle
+from fleetrun.nn._made import RReLU as RReLU
+from fleetrun.nn._made import Upsample as Upsample
 from fleetrun.nn._made import CELU as CELU
 from fleetrun.nn._made import ChannelShuffle as ChannelShuffle
 from fleetrun.nn._made import CosineEmbeddingLoss as CosineEmbeddingLoss
@@ -70,6 +80,7 @@ from fleetrun.nn.norms import LayerNorm as LayerNorm
 from fleetrun.nn.norms import BatchNorm as BatchNorm
 from fleetrun.nn.norms import BatchNorm1D as BatchNorm1D
 from fleetrun.nn.norms import BatchNorm2D as BatchNorm2D
+from fleetrun.nn.norms import BatchNorm3D as BatchNorm3D
 from fleetrun.nn.norms import GroupNorm as GroupNorm
 from fleetrun.nn.norms import InstanceNorm1D as InstanceNorm1D
 from fleetrun.nn.norms import InstanceNorm2D as InstanceNorm2D
@@ -88,6 +99,16 @@ from fleetrun.nn.recurrent import BiRNN as BiRNN
 from fleetrun.nn.recurrent import SimpleRNN as SimpleRNN
 from fleetrun.nn.recurrent import GRU as GRU
 from fleetrun.nn.recurrent import LSTM as LSTM
+from fleetrun.nn.decoder import Transformer as Transformer
+from fleetrun.nn.decoder import TransformerDecoder as TransformerDecoder
+from fleetrun.nn.decoder import TransformerDecoderLayer as TransformerDecoderLayer
+from fleetrun.nn.more_layers import Bilinear as Bilinear
+from fleetrun.nn.more_layers import CTCLoss as CTCLoss
+from fleetrun.nn.more_layers import Softmax2D as Softmax2D
+from fleetrun.nn.more_layers import Unflatten as Unflatten
+from fleetrun.nn.more_layers import Unfold as Unfold
+from fleetrun.nn.more_layers import UpsamplingBilinear2D as UpsamplingBilinear2D
+from fleetrun.nn.more_layers import UpsamplingNearest2D as UpsamplingNearest2D
 from fleetrun.nn.transformer import MultiHeadAttention as MultiHeadAttention
 from fleetrun.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from fleetrun.nn.transformer import TransformerEncoder as TransformerEncoder
@@ -104,4 +125,4 @@ from fleetrun.nn.layers import CrossEntropyLoss as CrossEntropyLoss
 from fleetrun.nn.layers import BCELoss as BCELoss
 from fleetrun.nn.layers import BCEWithLogitsLoss as BCEWithLogitsLoss
 from fleetrun.nn.layers import MSELoss as MSELoss
-__all__ = ['functional', 'initializer', 'Layer', 'Parameter', 'ClipGradByValue', 'ClipGradByNorm', 'ClipGradByGlobalNorm', 'Sequential', 'LayerList', 'ParameterList', 'LayerDict', 'Identity', 'CELU', 'ChannelShuffle', 'CosineEmbeddingLoss', 'CosineSimilarity', 'Dropout2D', 'ELU', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'KLDivLoss', 'L1Loss', 'LogSigmoid', 'LogSoftmax', 'MarginRankingLoss', 'Maxout', 'Mish', 'MultiLabelSoftMarginLoss', 'NLLLoss', 'Pad1D', 'Pad2D', 'Pad3D', 'PairwiseDistance', 'PixelShuffle', 'PoissonNLLLoss', 'ReLU6', 'SELU', 'Silu', 'SmoothL1Loss', 'SoftMarginLoss', 'Softplus', 'Softshrink', 'Softsign', 'Swish', 'Tanhshrink', 'ThresholdedReLU', 'TripletMarginLoss', 'TripletMarginWithDistanceLoss', 'ZeroPad2D', 'Conv1DTranspose', 'Conv2DTranspose', 'Conv3D', 'HSigmoidLoss', 'BeamSearchDecoder', 'dynamic_decode', 'Conv1D', 'Conv2D', 'MaxPool1D', 'MaxPool2D', 'AvgPool1D', 'AvgPool2D', 'LayerNorm', 'BatchNorm', 'BatchNorm1D', 'BatchNorm2D', 'GroupNorm', 'InstanceNorm1D', 'InstanceNorm2D', 'InstanceNorm3D', 'PReLU', 'SpectralNorm', 'AdaptiveAvgPool1D', 'AdaptiveAvgPool2D', 'AdaptiveMaxPool1D', 'AdaptiveMaxPool2D', 'SimpleRNNCell', 'GRUCell', 'LSTMCell', 'RNN', 'BiRNN', 'SimpleRNN', 'GRU', 'LSTM', 'MultiHeadAttention', 'TransformerEncoderLayer', 'TransformerEncoder', 'Linear', 'Embedding', 'Dropout', 'Flatten', 'ReLU', 'Sigmoid', 'Tanh', 'Softmax', 'LeakyReLU', 'CrossEntropyLoss', 'BCELoss', 'BCEWithLogitsLoss', 'MSELoss']
+__all__ = ['functional', 'initializer', 'Layer', 'Parameter', 'ClipGradByValue', 'ClipGradByNorm', 'ClipGradByGlobalNorm', 'Sequential', 'LayerList', 'ParameterList', 'LayerDict', 'Identity', 'AlphaDropout', 'AvgPool3D', 'Dropout3D', 'GaussianNLLLoss', 'LocalResponseNorm', 'MaxPool3D', 'MultiMarginLoss', 'PixelUnshuffle', 'RReLU', 'Upsample', 'CELU', 'ChannelShuffle', 'CosineEmbeddingLoss', 'CosineSimilarity', 'Dropout2D', 'ELU', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'KLDivLoss', 'L1Loss', 'LogSigmoid', 'LogSoftmax', 'MarginRankingLoss', 'Maxout', 'Mish', 'MultiLabelSoftMarginLoss', 'NLLLoss', 'Pad1D', 'Pad2D', 'Pad3D', 'PairwiseDistance', 'PixelShuffle', 'PoissonNLLLoss', 'ReLU6', 'SELU', 'Silu', 'SmoothL1Loss', 'SoftMarginLoss', 'Softplus', 'Softshrink', 'Softsign', 'Swish', 'Tanhshrink', 'ThresholdedReLU', 'TripletMarginLoss', 'TripletMarginWithDistanceLoss', 'ZeroPad2D', 'Conv1DTranspose', 'Conv2DTranspose', 'Conv3D', 'HSigmoidLoss', 'BeamSearchDecoder', 'dynamic_decode', 'Conv1D', 'Conv2D', 'MaxPool1D', 'MaxPool2D', 'AvgPool1D', 'AvgPool2D', 'LayerNorm', 'BatchNorm', 'BatchNorm1D', 'BatchNorm2D', 'BatchNorm3D', 'GroupNorm', 'InstanceNorm1D', 'InstanceNorm2D', 'InstanceNorm3D', 'PReLU', 'SpectralNorm', 'AdaptiveAvgPool1D', 'AdaptiveAvgPool2D', 'AdaptiveMaxPool1D', 'AdaptiveMaxPool2D', 'SimpleRNNCell', 'GRUCell', 'LSTMCell', 'RNN', 'BiRNN', 'SimpleRNN', 'GRU', 'LSTM', 'Transformer', 'TransformerDecoder', 'TransformerDecoderLayer', 'Bilinear', 'CTCLoss', 'Softmax2D', 'Unflatten', 'Unfold', 'UpsamplingBilinear2D', 'UpsamplingNearest2D', 'MultiHeadAttention', 'TransformerEncoderLayer', 'TransformerEncoder', 'Linear', 'Embedding', 'Dropout', 'Flatten', 'ReLU', 'Sigmoid', 'Tanh', 'Softmax', 'LeakyReLU', 'CrossEntropyLoss', 'BCELoss', 'BCEWithLogitsLoss', 'MSELoss']

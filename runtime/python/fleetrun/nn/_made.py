@@ -22,6 +22,9 @@ SmoothL1Loss smooth_l1_loss 2 | SoftMarginLoss soft_margin_loss 2 | Softplus sof
 Softshrink softshrink 1 | Softsign softsign 1 | Swish swish 1 | Tanhshrink tanhshrink 1
 ThresholdedReLU thresholded_relu 1 | TripletMarginLoss triplet_margin_loss 3
 TripletMarginWithDistanceLoss triplet_margin_with_distance_loss 3 | ZeroPad2D zeropad2d 1
+AlphaDropout alpha_dropout 1 | AvgPool3D avg_pool3d 1 | Dropout3D dropout3d 1
+GaussianNLLLoss gaussian_nll_loss 3 | LocalResponseNorm local_response_norm 1 | MaxPool3D max_pool3d 1
+MultiMarginLoss multi_margin_loss 2 | PixelUnshuffle pixel_unshuffle 1 | RReLU rrelu 1 | Upsample upsample 1
 Pad1D pad 1 NCL | Pad2D pad 1 NCHW | Pad3D pad 1 NCDHW
 """
 # Arguments that Paddle's layer calls otherwise than its function, or leaves to train() and eval().

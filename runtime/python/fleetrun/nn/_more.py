@@ -3,7 +3,7 @@ Paddle's."""
 
 from __future__ import annotations
 
-from fleetrun import tensor
+from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._padding import constant_pad, pad_last
 from fleetrun._types import Any, Callable, Sequence, Variable
@@ -88,6 +88,7 @@ def bilinear(
     x1: Variable, x2: Variable, weight: Variable, bias: Variable | None = None, name: str | None = None
 ) -> Variable:
     """x1 @ weight[k] @ x2 for each k. Shape: x1[n, a], x2[n, b], weight[m, a, b], bias[1, m] -> [n, m]."""
+    framework.unique_name("bilinear")  # as in Paddle, where it counts among the layers of this name
     made = tensor.einsum("nmb,nb->nm", tensor.einsum("na,mab->nmb", x1, weight), x2)
     return made if bias is None else made + bias
 

@@ -87,11 +87,11 @@ def batch_norm_with(
     layer: str | None = None,
 ) -> Variable:
     """batch_norm with these attributes of the operator."""
-    if data_format not in ("NC", "NCL", "NCHW", "NLC", "NHWC"):
+    if data_format not in ("NC", "NCL", "NCHW", "NLC", "NHWC", "NCDHW", "NDHWC"):
         raise Error(
             "config",
             f'paddle.nn.functional.batch_norm(data_format="{data_format}"): there is no such format',
-            "use NC, NCL, NCHW, NLC or NHWC",
+            "use NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC",
         )
     own = framework.temporaries(layer or framework.unique_name("batch_norm"), 5)
     # Only what is kept from run to run can follow the batch.
@@ -104,7 +104,7 @@ def batch_norm_with(
         {
             "momentum": float(momentum),
             "epsilon": float(epsilon),
-            "channels_last": data_format in ("NLC", "NHWC"),
+            "channels_last": data_format in ("NLC", "NHWC", "NDHWC"),
             **attributes,
         },
         names,
@@ -131,7 +131,7 @@ def prelu_with(
         raise Error(
             "config",
             f'paddle.nn.functional.prelu(data_format="{data_format}"): there is no such format',
-            "use NC, NCL, NCHW, NLC or NHWC",
+            "use NC, NCL, NCHW, NCDHW, NLC, NHWC or NDHWC",
         )
     return framework.append(
         "prelu",

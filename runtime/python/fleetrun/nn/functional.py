@@ -2,7 +2,7 @@
 
 import sys
 
-from fleetrun import _in_place, _lazy, _more_names, framework, tensor
+from fleetrun import _in_place, _lazy, _more_names, _numbers, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
@@ -215,10 +215,19 @@ def dropout(
     name: str | None = None,
 ) -> Variable:
     """Zeroes each value with probability p while training; mode says whether the kept values are scaled then
-    ("upscale_in_train") or in a test ("downscale_in_infer"). Returns x itself for p=0, as Paddle does."""
+    ("upscale_in_train") or in a test ("downscale_in_infer"). axis: those along which values are zeroed one by
+    one, and not together. Returns x itself for p=0, as Paddle does."""
+    if axis is None:
+        return seeded_dropout(x, p, training, mode, 0)
+    others = [one for one in range(x.ndim) if one not in [own % x.ndim for own in _numbers.axes(axis)]]
+    first = tensor.slice(x, others, [0] * len(others), [1] * len(others))
+    return x * seeded_dropout(tensor.ones_like(first), p, training, mode, 0)
+
+
+def seeded_dropout(x: Variable, p: float, training: bool, mode: str, seed: int) -> Variable:
+    """dropout() that zeroes the same values in every run, where the seed is not 0."""
     if isinstance(p, (int, float)) and p == 0:
         return x
-    refuse("paddle.nn.functional.dropout", axis=(axis, None))
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise Error(
             "config",
@@ -226,9 +235,10 @@ def dropout(
             'use "upscale_in_train" or "downscale_in_infer"',
         )
     outputs = framework.temporaries(framework.unique_name("dropout"), 2)
-    return framework.append(
-        "dropout", "dropout", [x], {"dropout_prob": float(p), "is_test": not training, "mode": mode}, outputs
-    )[0]
+    attributes = {"dropout_prob": float(p), "is_test": not training, "mode": mode}
+    if seed:
+        attributes["seed"] = int(seed)
+    return framework.append("dropout", "dropout", [x], attributes, outputs)[0]
 
 
 def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
@@ -458,6 +468,12 @@ _named, __dir__ = _lazy.attach(
     {
         **_lazy.names("nn._more", _more_names.LAYER_FUNCTIONS),
         **_lazy.names("nn._transposed", "conv1d_transpose conv2d_transpose conv3d"),
+        **_lazy.names(
+            "nn._resized",
+            "avg_pool3d interpolate local_response_norm max_pool3d pixel_unshuffle unfold upsample",
+        ),
+        **_lazy.names("nn._random", "alpha_dropout dropout3d gumbel_softmax rrelu"),
+        **_lazy.names("nn._alignment", "ctc_loss gaussian_nll_loss multi_margin_loss"),
         "hsigmoid_loss": "nn._hierarchy:hsigmoid_loss",
         "gather_tree": "fluid._decoding:gather_tree",
         **_lazy.names("nn.functional", _more_names.LAYER_FUNCTIONS_IN_PLACE),

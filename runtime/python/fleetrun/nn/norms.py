@@ -10,7 +10,7 @@ from fleetrun.nn import _norms, initializer
 from fleetrun.nn._layer import Layer
 
 __all__ = [
-    "BatchNorm", "BatchNorm1D", "BatchNorm2D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D",
+    "BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D",
     "InstanceNorm3D", "LayerNorm", "PReLU",
 ]  # fmt: skip
 
@@ -192,6 +192,29 @@ class BatchNorm2D(_BatchNormOf):
         weight_attr: ParamLike = None,
         bias_attr: ParamLike = None,
         data_format: str = "NCHW",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
+        )
+
+
+class BatchNorm3D(_BatchNormOf):
+    """functional.batch_norm of [n, channels, deep, high, wide]. weight 1, bias 0, running mean 0 and variance
+    1."""
+
+    _dimensions = (5,)
+    _formats = ("NCDHW", "NDHWC")
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: ParamLike = None,
+        bias_attr: ParamLike = None,
+        data_format: str = "NCDHW",
         use_global_stats: bool | None = None,
         name: str | None = None,
     ) -> None:

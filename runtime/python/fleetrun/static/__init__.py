@@ -30,6 +30,7 @@ __getattr__, __dir__ = _lazy.attach(
         "ExponentialMovingAverage": "static.averages:ExponentialMovingAverage",
         "Executor": "static.executor:Executor",
         "Print": "static.printing:Print",
+        "py_func": "static.calls:py_func",
         "io": "static.io",
         "nn": "static.nn",
     },

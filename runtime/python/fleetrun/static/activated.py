@@ -11,9 +11,9 @@ __all__ = ["activated"]
 # Operators of one input, whose attributes are those of fluid.layers when a layer leaves them out.
 _OPERATORS = ("relu", "sigmoid", "tanh", "softmax")  # these without any
 _FUNCTIONS = (
-    "abs brelu ceil cos cosh elu erf exp floor gelu hard_shrink hard_sigmoid hard_swish leaky_relu log "
-    "logsigmoid mish pow reciprocal relu6 round rsqrt scale selu sign sin sinh soft_relu softplus softshrink "
-    "softsign sqrt square stanh swish tanh_shrink thresholded_relu"
+    "abs acos asin atan brelu ceil cos cosh elu erf exp floor gelu hard_shrink hard_sigmoid hard_swish "
+    "leaky_relu log logsigmoid mish pow reciprocal relu6 round rsqrt scale selu sign sin sinh soft_relu "
+    "softplus softshrink softsign sqrt square stanh swish tanh_shrink thresholded_relu"
 )
 _OTHERS = {name: f"nn.functional:{name}" for name in ("log_softmax", "silu")} | {
     name: f"tensor:{name}" for name in ("expm1", "log1p", "tan")

@@ -7,7 +7,7 @@ import os
 
 import numpy
 
-from fleetrun import _native, elastic, framework
+from fleetrun import _lazy, _native, elastic, framework
 from fleetrun import _places as places
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
@@ -587,3 +587,6 @@ def _array(program, name, value):
             f"feed '{name}': cannot convert to {variable.dtype.name}: {error}",
             f"feed it {variable.dtype.name} {list(variable.shape)}",
         ) from error
+
+
+__getattr__, __dir__ = _lazy.attach(__name__, _lazy.names("framework", "global_scope scope_guard"))

@@ -295,6 +295,8 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names("static.convolutions", "conv2d_transpose conv3d"),
         "nce": "static.sampled:nce",
+        "py_func": "static.calls:py_func",
+        "bilinear_tensor_product": "fluid._odd_layers:bilinear_tensor_product",
         **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
         "spectral_norm": "nn._spectral:spectral_norm",
     },
