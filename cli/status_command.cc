@@ -17,7 +17,7 @@ namespace {
 constexpr CommandFlag kStatusFlags[] = {
     {"json", 0, "", "as one line of JSON, for programs"},
     {"stacks", 0, "",
-     "what each process is doing: the stacks of its threads (by py-spy or gdb where they are)"},
+     "what each process is doing: the stacks of its threads (those of other programs than Python by gdb)"},
     {"help", 'h', "", "show this"},
 };
 

@@ -239,8 +239,9 @@ constexpr Setting kSettings[] = {
    "Then the stacks of all processes are shown (identical stacks are grouped), the process is killed, and "
    "the restart policy decides; without a restart left the exit status is 137, and `verdict.json` says "
    "that it hung. The culprit is the process that was stopped by a signal, whose stack differs from its "
-   "peers, that is behind in steps, or that was silent first. Stacks are read by py-spy and gdb where they "
-   "are in PATH (with a ptrace_scope of 1 and up the system allows that to root only), else system calls "
+   "peers, that is behind in steps, or that was silent first. Frames of Python 3.8 to 3.14 are read from "
+   "outside, by py-spy where it is in PATH, and those of other programs by gdb where that is (with a "
+   "ptrace_scope of 1 and up the system allows that to root only), else system calls "
    "are shown; those of all threads go to `stacks.txt`, beside the logs of the attempt. A process is not "
    "judged while a debugger is attached, and pauses of fleetrun itself do not count."},
   {"hang_by", "", "", "None", "SIGN,…", Group::watch, kOurs, Kind::value,

@@ -38,7 +38,7 @@ struct ProcessStacks {
   pid_t pid = 0;
   bool leader = true;   // the job's process itself; its descendants follow, the busiest first
   std::string program;  // its short name
-  std::string source;   // who read `threads`: "py-spy" or "gdb"; empty: nobody
+  std::string source;   // who read `threads`: "py-spy", "fleetrun", "gdb"; empty: nobody
   std::vector<ThreadStack> threads;
   std::vector<ThreadStack>
       kernel;           // by /proc: the system call of each thread, and where in the kernel it waits

@@ -17,6 +17,7 @@
 
 #include "launcher/host/resource_usage.h"
 #include "launcher/stacks/stack_kernel.h"
+#include "launcher/stacks/stack_python.h"
 #include "launcher/stacks/stack_tool.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -28,8 +29,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kKernelDeadline{2'000};
-constexpr const char* kNoPySpy = "py-spy is not in PATH, so Python's own frames are not shown";
-constexpr const char* kNoTool = "neither py-spy nor gdb is in PATH, so only system calls are known";
+constexpr const char* kNoTool = "gdb is not in PATH, so only system calls are known";
 
 std::string find_program(const Environ& environment, const std::string& name) {
   for (const std::string& folder : split(environment.value_or("PATH", ""), ':')) {
@@ -86,7 +86,29 @@ std::string complaint_in(const std::string& output) {
   return last.empty() ? "no output" : last;
 }
 
-enum class Tool { py_spy, gdb };
+// In a process apart.
+
+void print(const std::string& text, int output) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::write(output, text.data() + sent, text.size() - sent);
+    if (count <= 0) return;
+    sent += static_cast<std::size_t>(count);
+  }
+}
+
+void print_frames(pid_t pid, int output) {
+  try {
+    print(read_python_stacks(pid), output);
+  } catch (const Error& error) {
+    print(std::string("error: ") + error.what(), output);
+  }
+}
+
+enum class Tool { py_spy, own, gdb };
+
+const char* name_of(Tool tool) {
+  return tool == Tool::py_spy ? "py-spy" : tool == Tool::gdb ? "gdb" : "fleetrun";
+}
 
 class ToolReading final : public StackReading {
  public:
@@ -146,8 +168,8 @@ class ToolReading final : public StackReading {
   }
 
   void plan_tool(std::size_t i) {
-    if (is_interpreter(processes_[i]) && !py_spy_.empty())
-      waiting_.push_back({i, Tool::py_spy});
+    if (is_interpreter(processes_[i]))
+      waiting_.push_back({i, py_spy_.empty() ? Tool::own : Tool::py_spy});
     else if (!gdb_.empty())
       waiting_.push_back({i, Tool::gdb});
     else
@@ -156,14 +178,8 @@ class ToolReading final : public StackReading {
 
   void read_kernel() {
     const auto work = [this](int output) {
-      for (const ProcessStacks& process : processes_) {
-        const std::string text = encode_kernel_stacks(process.pid, read_kernel_stacks(process.pid));
-        for (std::size_t sent = 0; sent < text.size();) {
-          const ssize_t count = ::write(output, text.data() + sent, text.size() - sent);
-          if (count <= 0) return;
-          sent += static_cast<std::size_t>(count);
-        }
-      }
+      for (const ProcessStacks& process : processes_)
+        print(encode_kernel_stacks(process.pid, read_kernel_stacks(process.pid)), output);
     };
     const ToolLimits limits = {.deadline = std::min(settings_.deadline, kKernelDeadline),
                                .max_bytes = 16 << 20};
@@ -181,46 +197,54 @@ class ToolReading final : public StackReading {
   }
 
   void start_tool(const Job& job) {
-    const std::string pid = std::to_string(processes_[job.process].pid);
-    std::vector<std::string> argv;
-    if (job.tool == Tool::py_spy)
-      argv = {py_spy_, "dump", "--nonblocking", "--pid", pid};
-    else
-      argv = {gdb_,
-              "-nx",
-              "-batch",
-              "-p",
-              pid,
-              "-ex",
-              "set pagination off",
-              "-ex",
-              "set print frame-arguments none",
-              "-ex",
-              "set print entry-values no",
-              "-ex",
-              "thread apply all backtrace 100"};
     const ToolLimits limits = {.deadline = settings_.tool_deadline, .max_bytes = settings_.max_bytes};
+    const ToolDone on_done = [this, job](const std::string& text, bool in_time) {
+      on_tool_done(job, text, in_time);
+    };
+    const pid_t pid = processes_[job.process].pid;
     try {
       running_[job.process] =
-          run_tool(loop_, argv, environment_, limits,
-                   [this, job](std::string text, bool in_time) { on_tool_done(job, text, in_time); });
+          job.tool == Tool::own
+              ? run_apart(
+                    loop_, [pid](int output) { print_frames(pid, output); }, limits, on_done)
+              : run_tool(loop_, words_of(job.tool, pid), environment_, limits, on_done);
     } catch (const Error& error) {
       processes_[job.process].trouble = error.what();
     }
   }
 
+  std::vector<std::string> words_of(Tool tool, pid_t pid) const {
+    if (tool == Tool::py_spy) return {py_spy_, "dump", "--nonblocking", "--pid", std::to_string(pid)};
+    return {gdb_,
+            "-nx",
+            "-batch",
+            "-p",
+            std::to_string(pid),
+            "-ex",
+            "set pagination off",
+            "-ex",
+            "set print frame-arguments none",
+            "-ex",
+            "set print entry-values no",
+            "-ex",
+            "thread apply all backtrace 100"};
+  }
+
   void on_tool_done(const Job& job, const std::string& output, bool in_time) {
     running_.erase(job.process);
     ProcessStacks& process = processes_[job.process];
-    const bool spied = job.tool == Tool::py_spy;
-    process.threads = spied ? parse_py_spy_stacks(output) : parse_gdb_stacks(output);
-    const char* name = spied ? "py-spy" : "gdb";
+    process.threads = job.tool == Tool::gdb ? parse_gdb_stacks(output) : parse_py_spy_stacks(output);
     if (!process.threads.empty()) {
-      process.source = name;
-      process.trouble = !spied && is_interpreter(process) && py_spy_.empty() ? kNoPySpy : "";
+      process.source = name_of(job.tool);
+      // gdb reads an interpreter where its own frames could not be read: that stays said.
+      if (!is_interpreter(process)) process.trouble.clear();
     } else {
-      process.trouble = std::string(name) + ": " + (in_time ? complaint_in(output) : "it took too long");
-      if (spied && !gdb_.empty()) waiting_.push_back({job.process, Tool::gdb});
+      process.trouble =
+          std::string(name_of(job.tool)) + ": " + (in_time ? complaint_in(output) : "it took too long");
+      if (job.tool == Tool::py_spy)
+        waiting_.push_back({job.process, Tool::own});
+      else if (job.tool == Tool::own && !gdb_.empty())
+        waiting_.push_back({job.process, Tool::gdb});
     }
     start_tools();
   }

@@ -1,8 +1,9 @@
 // Reads the stacks of the processes of a job while they run: for a job that hangs (launcher/run/hang_watch),
 // and for whoever asks what a job is doing (fleetrun status --stacks).
 //
-// Each process and the busiest ones below it are read by what there is: py-spy for an interpreter, else gdb,
-// both from PATH; and by /proc, which always answers but knows the system call only. Everything is read by
+// Each process and the busiest ones below it are read by what there is: an interpreter of Python by py-spy,
+// where that is in PATH, else from outside (launcher/stacks/stack_python); others by gdb from PATH; and all
+// by /proc, which always answers but knows the system call only. Everything is read by
 // processes of their own (fleetrun only reads what they print), several at once, each with a deadline:
 // nothing that is stuck makes fleetrun wait. They end with fleetrun.
 #pragma once

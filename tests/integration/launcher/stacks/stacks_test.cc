@@ -124,8 +124,7 @@ TEST_CASE("without any tool the one that sleeps is told from those that wait") {
   const StackReport report = group_stacks(read_all(targets, with_path("/nonexistent")));
   CHECK(report.odd == std::vector<std::size_t>{2});
   CHECK(summary(report) == "3 trainers (0,1,3) in futex(); trainer 2 in clock_nanosleep()");
-  CHECK(report.notes ==
-        std::vector<std::string>{"neither py-spy nor gdb is in PATH, so only system calls are known"});
+  CHECK(report.notes == std::vector<std::string>{"gdb is not in PATH, so only system calls are known"});
 }
 
 TEST_CASE("a stopped process is said to be stopped, and what a read waits for is named") {
