@@ -9,12 +9,15 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "ps/base/key_groups.h"
 #include "ps/base/table_config.h"
 #include "ps/client/client.h"
 #include "runtime/base/error.h"
@@ -73,6 +76,36 @@ void push(const ClientPtr& client, std::uint32_t table, const py::buffer& array,
                               .slot = slot}},
                   .dense = {}});
   });
+}
+
+std::shared_ptr<Tensor> make_integers(std::size_t count) {
+  return std::make_shared<Tensor>(DataType::int64, engine::Shape{static_cast<std::int64_t>(count)});
+}
+
+/// The distinct keys of each of several runs of `array`, one run after the other: (distinct keys, for each
+/// position where its key is among those of its run, how many distinct keys each run has).
+py::tuple distinct_keys(const py::buffer& array, const std::vector<std::size_t>& sizes) {
+  const auto keys = copy_of<std::uint64_t>(array);
+  if (std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) != keys->size())
+    throw Error(ErrorKind::config, "the runs do not have " + std::to_string(keys->size()) + " keys");
+  const auto places = make_integers(keys->size());
+  std::vector<std::uint64_t> found;
+  std::vector<std::size_t> counts;
+  {
+    const py::gil_scoped_release release;
+    auto place = places->values<std::int64_t>().begin();
+    std::span<const std::uint64_t> rest = *keys;
+    for (const std::size_t size : sizes) {
+      const ps::KeyGroups groups = ps::group_keys(rest.first(size), 1);
+      place = std::ranges::copy(groups.group, place).out;
+      found.insert(found.end(), groups.keys.begin(), groups.keys.end());
+      counts.push_back(groups.keys.size());
+      rest = rest.subspan(size);
+    }
+  }
+  const auto distinct = make_integers(found.size());
+  std::ranges::copy(found, distinct->values<std::int64_t>().begin());
+  return py::make_tuple(distinct, places, counts);
 }
 
 /// One request of any number of tables: (table, keys, width) each.
@@ -297,6 +330,10 @@ void bind_ps_arrays(py::module_& module) {
       "ps_pull_many", pull_many, "client"_a, "tables"_a, "create"_a,
       "Rows of each of `tables`, in one request. tables: (table, keys, width) each. Shape: keys uint64 "
       "[n] -> float32 [n, width]; create=False makes no rows.");
+  module.def("ps_distinct", distinct_keys, "keys"_a, "sizes"_a,
+             "(distinct keys, places, counts) of runs of keys, one after the other. Shape: keys uint64 [sum "
+             "of sizes] -> int64 [sum of counts], each run's in order of first appearance, and int64 [sum of "
+             "sizes], where a position's key is among those of its run.");
   module.def("ps_push_many", push_many, "client"_a, "tables"_a, "thread"_a,
              "ps_push of several tables as one change. tables: (table, keys, gradients) each. Throws: as "
              "ps_push.");

@@ -358,6 +358,8 @@ def ps_push(client: Client, table: int, keys: numpy.ndarray, gradients: numpy.nd
     """Shape: keys uint64 [n], gradients float32 [n * width], shows and clicks float32 [n] or None. Throws: Error(data) for gradients that are NaN or infinite; nothing is applied then."""
 def ps_pull_many(client: Client, tables: list[tuple[int, numpy.ndarray, int]], create: bool) -> list[Tensor]:
     """Rows of each of `tables`, in one request. tables: (table, keys, width) each. Shape: keys uint64 [n] -> float32 [n, width]; create=False makes no rows."""
+def ps_distinct(keys: numpy.ndarray, sizes: list[int]) -> tuple:
+    """(distinct keys, places, counts) of runs of keys, one after the other. Shape: keys uint64 [sum of sizes] -> int64 [sum of counts], each run's in order of first appearance, and int64 [sum of sizes], where a position's key is among those of its run."""
 def ps_push_many(client: Client, tables: list[tuple[int, numpy.ndarray, numpy.ndarray]], thread: int) -> None:
     """ps_push of several tables as one change. tables: (table, keys, gradients) each. Throws: as ps_push."""
 def ps_assign(client: Client, table: int, keys: numpy.ndarray, rows: numpy.ndarray) -> None:

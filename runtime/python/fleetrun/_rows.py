@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from fleetrun import _native
+
 if TYPE_CHECKING:
     from fleetrun.ps import Client
 
 # How often rows were changed from here, by client.
 _changes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def distinct(keys: numpy.ndarray, sizes: list[int]) -> tuple[numpy.ndarray, numpy.ndarray, list[int]]:
+    """(distinct keys, places, counts) of the keys of several layers, one after the other: how many distinct
+    keys each has, and where each key is among its layer's. Shape: keys int64 [sum of sizes]."""
+    found, places, counts = _native.ps_distinct(keys.view(numpy.uint64), sizes)
+    return numpy.asarray(found), numpy.asarray(places), counts
 
 
 class Part:

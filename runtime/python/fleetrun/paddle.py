@@ -29,7 +29,7 @@ except ImportError as error:
 
 from fleetrun._error import Error
 from fleetrun._paddle_job import the_job
-from fleetrun._rows import Part, Request, note_change, push
+from fleetrun._rows import Part, Request, distinct, note_change, push
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -201,8 +201,8 @@ class Embedding(paddle.nn.Layer):
         return ids.astype(numpy.int64)
 
     def _ask(self, request: Request, ids: numpy.ndarray) -> tuple[numpy.ndarray, Part]:
-        distinct, places = numpy.unique(ids, return_inverse=True)
-        return places, request.add(self.table, distinct)
+        keys, places, _ = distinct(ids.reshape(-1), [ids.size])
+        return places, request.add(self.table, keys)
 
     def _keep(self, keys: numpy.ndarray, gradients: Any) -> None:
         self._waiting.append((keys, gradients.astype("float32").numpy()))

@@ -31,7 +31,7 @@ except ImportError:  # before PyTorch 2.1
     _before_steps = None
 
 from fleetrun._error import Error
-from fleetrun._rows import Request, note_change, push
+from fleetrun._rows import Request, distinct, note_change, push
 from fleetrun.distributed.parallel.recoverable import Recoverable, recoverable
 
 if TYPE_CHECKING:
@@ -39,11 +39,14 @@ if TYPE_CHECKING:
 
     import torch
 
+    from fleetrun._rows import Part
     from fleetrun.ps import Client
 
 __all__ = ["Embedding", "EmbeddingBag", "prefetch", "recoverable", "Recoverable", "RowOptimizer"]
 
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+# Within it a _Weight is as any tensor: what a layer does with its own, without a call of Python for each.
+_plainly = getattr(torch._C, "DisableTorchFunctionSubclass", None) or torch._C.DisableTorchFunction
 # Steps of optimizers that leave a layer with gradients out, until its user is told.
 _LEFT_OUT = 10
 # Layers whose rows have gradients that are not pushed yet.
@@ -61,7 +64,8 @@ class _Weight(torch.nn.Parameter):
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
         """Refuses what would fill it. Throws: Error(config)."""
-        _refuse_fill(function, args, named)
+        if getattr(function, "__name__", "") != "__get__":  # of an attribute, as most calls are
+            _refuse_fill(function, args, named)
         return super().__torch_function__(function, types, args, named or {})
 
     @property
@@ -120,10 +124,21 @@ class _Pulled(torch.autograd.Function):
         return rows.view_as(rows)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(context: Any, gradients: Any) -> Any:
-        context.layer._keep(context.ids, gradients)
+        context.layer._keep(context.ids, gradients.detach())
         return None, None, None, None
+
+
+class _Kept:
+    """What a layer keeps from call to call; a module's own attributes are slow to set."""
+
+    __slots__ = ("ahead", "ids", "is_pushed", "left_out", "said_decay")
+
+    def __init__(self) -> None:
+        self.ids = torch.empty(0, dtype=torch.int64)  # whose gradients weight.grad has, in order
+        self.ahead: _Ahead | None = None
+        self.is_pushed = _before_steps is not None  # some optimizer's step is known to push
+        self.left_out, self.said_decay = 0, False
 
 
 class _Layer(torch.nn.Module):
@@ -142,11 +157,7 @@ class _Layer(torch.nn.Module):
         self.embedding_dim, self.scale_grad_by_freq = entry.width, scale_grad_by_freq
         self.weight = _Weight(torch.empty(0, entry.width))
         self.weight.layer = weakref.ref(self)
-        self._ids = torch.empty(0, dtype=torch.int64)  # whose gradients weight.grad has, in order
-        self._left_out = 0
-        self._ahead: _Ahead | None = None
-        # Whether some optimizer's step is known to push.
-        self._is_pushed = _before_steps is not None
+        self._kept = _Kept()
 
     def extra_repr(self) -> str:
         """Shown in the model's text."""
@@ -202,7 +213,7 @@ class _Layer(torch.nn.Module):
         """
         values = _array(rows, torch.float32)
         self.client.assign(self.table, _array(keys), values)
-        self._ahead = None
+        self._kept.ahead = None
         note_change(self.client)
 
     @classmethod
@@ -230,60 +241,63 @@ class _Layer(torch.nn.Module):
     def _local(self, ids: Any) -> tuple[Any, Any, int | None]:
         """(rows of the distinct ids, with gradients where they are wanted; where each id is among them, in
         the shape of ids; where the padding is)."""
-        learns = self._learns()
-        ahead, self._ahead = self._ahead, None
-        if ahead is None or not ahead.fits(ids, learns):
-            ahead = _Ahead(Request(self.client, learns), self, ids)
-        distinct, places, pulled = ahead.distinct, ahead.places, ahead.part.rows()
-        rows = torch.from_numpy(pulled).to(ids.device, self.weight.dtype)
-        padding = None
-        if self.padding_idx is not None:
-            found = (distinct == self.padding_idx).nonzero()
-            if len(found):
-                padding = int(found)
-                rows[padding] = 0.0
-        if learns:
-            rows = _Pulled.apply(self.weight, self, distinct, rows)
-        return rows, places, padding
+        ahead, self._kept.ahead = self._kept.ahead, None
+        weight, padding = self._parameters["weight"], None
+        with _plainly():
+            learns = weight.requires_grad and torch.is_grad_enabled()
+            if ahead is None or not ahead.fits(ids, learns):
+                (ahead,) = _look_ahead(Request(self.client, learns), [self], [ids])
+            rows = torch.from_numpy(ahead.part.rows()).to(ids.device, weight.dtype)
+            if self.padding_idx is not None:
+                found = (ahead.distinct == self.padding_idx).nonzero()
+                if len(found):
+                    padding = int(found)
+                    rows[padding] = 0.0
+            if learns:
+                rows = _Pulled.apply(weight, self, ahead.distinct, rows)
+        return rows, ahead.places.to(ids.device), padding
 
     def _learns(self) -> bool:
-        return torch.is_grad_enabled() and self.weight.requires_grad
+        with _plainly():
+            return torch.is_grad_enabled() and self._parameters["weight"].requires_grad
 
-    @torch.no_grad()
     def _keep(self, ids: Any, gradients: Any) -> None:
         """Adds gradients [rows, width] of distinct ids to those that wait."""
-        if not self._is_pushed:
+        kept, weight = self._kept, self._parameters["weight"]
+        if not kept.is_pushed:
             raise Error(
                 "config",
                 f"PyTorch {torch.__version__} does not tell when an optimizer's step begins",
                 f"give the parameters of the {type(self).__name__} to fleetrun.torch.RowOptimizer, the "
                 "others to theirs; or install PyTorch 2.1 or later",
             )
-        weight = self.weight
         if self.padding_idx is not None:
-            kept = ids != self.padding_idx
-            ids, gradients = ids[kept], gradients[kept]
-        ids, gradients = ids.to(weight.device), gradients.to(weight.device, weight.dtype)
-        # zero_grad(set_to_none=False) leaves zeros: what waited is dropped then, too.
-        if weight.grad is not None and weight.grad.any():
-            every = torch.cat((self._ids.to(weight.device), ids))
-            ids, places = torch.unique(every, return_inverse=True)
-            several = torch.cat((weight.grad, gradients))
-            gradients = several.new_zeros(len(ids), self.embedding_dim).index_add_(0, places, several)
-        self._ids, self.weight.grad = ids, None
-        # The values are nobody's: one number in the shape that the gradient has to have.
-        weight.set_values(weight.data.new_zeros(()).expand(len(ids), self.embedding_dim))
-        weight.grad = gradients.contiguous()
+            others = ids != self.padding_idx
+            ids, gradients = ids[others], gradients[others.to(gradients.device)]
+        with _plainly():
+            gradients = gradients.to(weight.device, weight.dtype)
+            # zero_grad(set_to_none=False) leaves zeros: what waited is dropped then, too.
+            if weight.grad is not None and weight.grad.any():
+                ids, places = torch.unique(torch.cat((kept.ids, ids)), return_inverse=True)
+                several = torch.cat((weight.grad, gradients))
+                gradients = several.new_zeros(len(ids), self.embedding_dim).index_add_(
+                    0, places.to(several.device), several
+                )
+            kept.ids, weight.grad = ids, None
+            # The values are nobody's: one number in the shape that the gradient has to have.
+            weight.set_values(weight.new_zeros(()).expand(len(ids), self.embedding_dim))
+            weight.grad = gradients.contiguous()
         _waiting.add(self)
 
     def _take(self) -> tuple[Any, Any]:
         """(ids, gradients) that wait, which wait no longer."""
-        gradients = self.weight.grad
-        self.weight.grad, self._left_out = None, 0
+        kept, weight = self._kept, self._parameters["weight"]
+        gradients = weight.grad
+        weight.grad, kept.left_out = None, 0
         _waiting.discard(self)
         if gradients is None:
-            return self._ids[:0], torch.empty(0, self.embedding_dim)
-        return self._ids, gradients
+            return kept.ids[:0], torch.empty(0, self.embedding_dim)
+        return kept.ids, gradients
 
 
 def _array(values: Any, dtype: Any = None) -> Any:
@@ -306,19 +320,36 @@ def _refuse_rows(layer: _Layer | None, done: str) -> None:
 
 
 class _Ahead:
-    """What one forward of a layer asks for."""
+    """What one forward of a layer asks for. The distinct ids and their places are the processor's."""
 
-    def __init__(self, request: Request, layer: _Layer, ids: Any) -> None:
-        if ids.dtype not in _INTEGERS:
-            raise Error("config", f"the ids of an {type(layer).__name__} are {ids.dtype}, not integers")
-        self.ids = ids
-        self.distinct, self.places = torch.unique(ids.to(torch.int64), return_inverse=True)
-        self.part = request.add(layer.table, self.distinct.cpu().numpy())
+    __slots__ = ("distinct", "ids", "part", "places")
+
+    def __init__(self, ids: Any, distinct: Any, places: Any, part: Part) -> None:
+        self.ids, self.distinct, self.places, self.part = ids, distinct, places, part
 
     def fits(self, ids: Any, learns: bool) -> bool:
         """Whether it is what a forward of these ids would ask for."""
-        same = self.ids.device == ids.device and torch.equal(self.ids, ids)
+        same = self.ids.shape == ids.shape and torch.equal(self.ids, ids.to("cpu", torch.int64))
         return same and self.part.is_fresh(learns)
+
+
+def _look_ahead(request: Request, layers: list[_Layer], several: list[Any]) -> list[_Ahead]:
+    """Adds a part for each layer. several: the ids of each."""
+    for layer, ids in zip(layers, several):
+        if ids.dtype not in _INTEGERS:
+            raise Error("config", f"the ids of an {type(layer).__name__} are {ids.dtype}, not integers")
+    sizes = [ids.numel() for ids in several]
+    # A copy: what is called with is compared with it.
+    every = torch.cat([ids.reshape(-1).to("cpu", torch.int64) for ids in several])
+    found, places, counts = distinct(every.numpy(), sizes)
+    parts = zip(
+        layers, several, every.split(sizes), torch.from_numpy(places).split(sizes),
+        torch.from_numpy(found).split(counts),
+    )  # fmt: skip
+    return [
+        _Ahead(own.view(ids.shape), keys, where.view(ids.shape), request.add(layer.table, keys.numpy()))
+        for layer, ids, own, where, keys in parts
+    ]
 
 
 def prefetch(batch: Mapping[Embedding | EmbeddingBag, torch.Tensor]) -> None:
@@ -330,11 +361,13 @@ def prefetch(batch: Mapping[Embedding | EmbeddingBag, torch.Tensor]) -> None:
     that the numbers are those without prefetch().
     Throws: Error(config) for ids that are not integers; the forward throws what the pull threw.
     """
-    requests: dict[Any, Request] = {}
-    for layer, ids in batch.items():
-        key = layer.client, layer._learns()
-        layer._ahead = _Ahead(requests.setdefault(key, Request(*key)), layer, ids.clone())
-    for request in requests.values():
+    together: dict[Any, list[_Layer]] = {}
+    for layer in batch:
+        together.setdefault((layer.client, layer._learns()), []).append(layer)
+    for key, layers in together.items():
+        request = Request(*key)
+        for layer, ahead in zip(layers, _look_ahead(request, layers, [batch[each] for each in layers])):
+            layer._kept.ahead = ahead
         request.start()
 
 
@@ -403,6 +436,11 @@ class EmbeddingBag(_Layer):
     ) -> torch.Tensor:
         """See the class."""
         rows, places, padding = self._local(ids)
+        if per_sample_weights is None and self._has_bags_of_one(ids, offsets):
+            # The same numbers, in half the time.
+            return functional.embedding(
+                places.reshape(-1), rows, padding, scale_grad_by_freq=self.scale_grad_by_freq
+            )
         return functional.embedding_bag(
             places,
             rows,
@@ -412,6 +450,16 @@ class EmbeddingBag(_Layer):
             per_sample_weights=per_sample_weights,
             include_last_offset=self.include_last_offset,
             padding_idx=padding,
+        )
+
+    def _has_bags_of_one(self, ids: torch.Tensor, offsets: torch.Tensor | None) -> bool:
+        if offsets is None:
+            return ids.dim() == 2 and ids.shape[1] == 1
+        return (
+            ids.dim() == 1
+            and offsets.shape == ids.shape
+            and not self.include_last_offset
+            and torch.equal(offsets, torch.arange(len(ids), device=offsets.device, dtype=offsets.dtype))
         )
 
 
@@ -432,7 +480,7 @@ class RowOptimizer(torch.optim.Optimizer):
             )
         super().__init__(params, {})
         for parameter in params:
-            parameter.layer()._is_pushed = True
+            parameter.layer()._kept.is_pushed = True
 
     def step(self, closure: None = None) -> None:
         """Pushes. There is nothing that a closure could be asked for."""
@@ -447,8 +495,7 @@ def _push_rows(optimizer: torch.optim.Optimizer, arguments: Any, named: Any) -> 
     signs = {}
     for group in optimizer.param_groups:
         for parameter in group["params"]:
-            layer = parameter.layer() if isinstance(parameter, _Weight) else None
-            if layer is not None:
+            if type(parameter) is _Weight and (layer := parameter.layer()) is not None:
                 _warn_of_decay(layer, group)
                 signs[layer] = -1.0 if group.get("maximize") else 1.0
     _look_for_left_out(signs)
@@ -461,7 +508,8 @@ def _push_rows(optimizer: torch.optim.Optimizer, arguments: Any, named: Any) -> 
     # As a GradScaler leaves it to an optimizer that unscales by itself.
     scale, found = getattr(optimizer, "grad_scale", None), getattr(optimizer, "found_inf", None)
     for layer, sign in signs.items():
-        ids, gradients = layer._take()
+        with _plainly():
+            ids, gradients = layer._take()
         if found is not None and bool(found):
             ids, gradients = ids[:0], gradients[:0]
         if scale is not None:
@@ -474,8 +522,8 @@ def _push_rows(optimizer: torch.optim.Optimizer, arguments: Any, named: Any) -> 
 
 
 def _warn_of_decay(layer: _Layer, group: dict[str, Any]) -> None:
-    if group.get("weight_decay") and not getattr(layer, "_said_decay", False):
-        layer._said_decay = True
+    if group.get("weight_decay") and not layer._kept.said_decay:
+        layer._kept.said_decay = True
         warnings.warn(
             f"weight_decay={group['weight_decay']} of the optimizer does not reach the rows of table "
             f"'{layer.table}': give its rule an l2_decay",
@@ -488,8 +536,8 @@ def _look_for_left_out(here: dict[_Layer, float]) -> None:
     for layer in list(_waiting):
         if layer in here or layer.weight.grad is None:
             continue
-        layer._left_out += 1
-        if layer._left_out == _LEFT_OUT:
+        layer._kept.left_out += 1
+        if layer._kept.left_out == _LEFT_OUT:
             warnings.warn(
                 f"{_LEFT_OUT} steps of optimizers without the rows of table '{layer.table}', "
                 "whose gradients wait: give an optimizer model.parameters(), or use "

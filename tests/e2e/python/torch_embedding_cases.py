@@ -180,6 +180,26 @@ def bags_are_pytorchs():
             pair.backward(some_ids(4, 5, 3))
 
 
+def bags_of_one_are_pytorchs():
+    ids = some_ids(1, 8)
+    for mode in ("sum", "mean", "max"):
+        pair = Pair(EmbeddingBag, mode=mode, padding_idx=0, scale_grad_by_freq=mode == "sum" and HAS_HOOKS)
+        for arguments in ((ids.view(8, 1),), (ids, torch.arange(8)), (ids.int(), torch.arange(8).int()),
+                          (ids, torch.tensor([0, 0, 2, 3, 4, 5, 6, 7]))):
+            pair.zero_grad()
+            pair.backward(*arguments)
+            pair.step()
+            pair.check()
+
+
+def a_gradient_that_is_to_be_differentiated_is_kept_alone():
+    pair = Pair()
+    loss = (pair.models[0][1](pair.ours(some_ids(1, 5))) ** 2).sum()
+    if HAS_HOOKS:
+        loss.backward(create_graph=True)
+        assert not pair.ours.weight.grad.requires_grad
+
+
 def half_and_double_change_what_it_gives():
     pair = Pair()
     for kind in (torch.float16, torch.float64, torch.float32):
