@@ -58,11 +58,14 @@ Shape flattened(const Operator& op, const Shape& x) {
 
 Shape squeezed(const Operator& op, const Shape& x) {
   const auto axes = attribute(op, "axes", std::vector<std::int64_t>());
+  const bool picks = attribute(op, "picks", false);
   std::vector<bool> dropped(x.size(), axes.empty());
   for (const std::int64_t axis : axes) dropped[axis_of(op, axis, x.size())] = true;
   Shape shape;
   for (std::size_t d = 0; d < x.size(); ++d) {
-    if (!dropped[d] || x[d] != 1) shape.push_back(x[d]);
+    if (dropped[d] && picks && x[d] >= 0 && x[d] != 1)
+      fail(op, "what is picked along axis " + std::to_string(d) + " lies outside of it");
+    if (!dropped[d] || (x[d] != 1 && !picks)) shape.push_back(x[d]);
   }
   return shape;
 }
@@ -305,7 +308,8 @@ std::span<const OperatorDefinition> layout_operators() {
        infer_reshaping<squeezed>,
        prepare_reshaping<squeezed>,
        reshaping_gradient,
-       {"(X) -> Out", "dimensions of 1 dropped", "axes: dropped where 1; none given: all that are 1"}},
+       {"(X) -> Out", "dimensions of 1 dropped",
+        "axes: dropped where 1; none given: all that are 1; picks = false: they are all 1"}},
       {"unsqueeze",
        infer_reshaping<unsqueezed>,
        prepare_reshaping<unsqueezed>,

@@ -6,6 +6,7 @@ import numbers
 from fleetrun import _dtypes as dtypes
 from fleetrun import tensor
 from fleetrun._error import Error
+from fleetrun._graph import append
 from fleetrun._types import Variable
 
 _ALL = builtins.slice(None)
@@ -84,21 +85,8 @@ class _Cut:
             steps = self.steps if builtins.any(step != 1 for step in self.steps) else None
             part = tensor.strided_slice(part, self.axes, self.starts, self.ends, steps)
         if self.dropped:
-            # squeeze() keeps an axis whose size is unknown while the program is built.
-            sizes = [size for axis, size in enumerate(part.shape) if axis not in self.dropped]
-            part = tensor.reshape(part, _sizes(part, sizes, self.dropped))
+            part = append("squeeze", "squeeze", [part], {"axes": self.dropped, "picks": True})
         return tensor.unsqueeze(part, self.new) if self.new else part
-
-
-def _sizes(part, sizes, dropped):
-    """`sizes` with at most one -1: others are read when the program runs."""
-    if sizes.count(-1) < 2:
-        return sizes
-    now = tensor.shape(part)
-    kept = [axis for axis in range(part.ndim) if axis not in dropped]
-    return [
-        tensor.slice(now, [0], [axis], [axis + 1]) if size < 0 else size for axis, size in zip(kept, sizes)
-    ]
 
 
 def _picked(x, places):

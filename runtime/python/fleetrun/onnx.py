@@ -322,7 +322,8 @@ def _write_squeeze(graph, op):
         axis for axis, size in enumerate(graph.shape(op.inputs[0])) if size == 1
     ]
     shape = graph.shape(op.inputs[0])
-    axes = [axis for axis in axes if shape[axis] == 1]
+    if not op.attributes.get("picks"):
+        axes = [axis for axis in axes if shape[axis] == 1]
     graph.node("Squeeze", [op.inputs[0], graph.constant(axes, "int64")], op.outputs[0])
 
 

@@ -242,6 +242,7 @@ assert exe.run(main, feed={"x": [[1, 2]]}, fetch_list=[y])[0] == 10
     ("paddle.mean(x, keepdim=True).backward", "fleetrun has no paddle.Tensor.backward"),
     ("bool(m > 1)", "has no value while the program is being built"),
     ("m > 1 and 0", "has no value while the program is being built"),
+    ("x[0][5]", "what is picked along axis 0 lies outside of it"),
     ("F.cross_entropy(x, x, axis=2)", "there is no axis 2 in 2 dimensions"),
     ("F.cross_entropy(x, paddle.zeros([3, 1], 'int64'), weight=paddle.ones([4]))",
      "x has 3 classes, the weight fill_constant_1.tmp_0 4"),
