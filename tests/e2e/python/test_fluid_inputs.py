@@ -130,3 +130,33 @@ assert np.array_equal(np.array(count), [3])
 reader = layers.py_reader(4, [[-1, 2]], ["float32"])
 assert reader.queue.size() == 0
 """, CPU_NUM="1")
+
+
+def test_last_axes_may_be_left_out(run):
+    """As PaddleRec's tisas, which declares a table of places and feeds a row. What computes along axes that
+    were counted while the program was built is refused."""
+    said = run("""
+import numpy as np
+import pytest
+from fleetrun import Error, nn, static
+
+places = static.data("places", [-1, 3, 3], "int64")
+rows = static.data("rows", [-1, 4], "float32")
+table = nn.Embedding(5, 4)
+found = table(places[0])
+scores = found.matmul(rows.unsqueeze(-1)).squeeze(-1)
+exe = static.Executor()
+exe.run(static.default_startup_program())
+weights = np.array(static.global_scope().find_var(table.weight.name).get_tensor())
+few = {"places": np.array([[4, 1, 3], [0, 0, 2]]), "rows": np.ones((2, 4), "float32")}
+all = {"places": np.array([[[4, 1, 3], [0, 2, 1], [3, 3, 3]]]), "rows": few["rows"][:1]}
+for _ in range(2):
+    assert np.allclose(exe.run(feed=few, fetch_list=[scores])[0], [weights[[4, 1, 3]].sum(1)] * 2)
+    assert np.allclose(exe.run(feed=all, fetch_list=[scores])[0], weights[all["places"][0]].sum(2))
+with pytest.raises(Error, match="was fed int64 .2, 4."):
+    exe.run(feed={**few, "places": np.zeros((2, 4), "int64")}, fetch_list=[scores])
+found.mean(1)
+with pytest.raises(Error, match="'places' is declared int64 .-1, 3, 3., but was fed int64 .2, 3."):
+    exe.run(feed=few, fetch_list=[scores])
+""")
+    assert said.stderr.count("places is declared [-1, 3, 3] and fed another shape") == 1

@@ -553,8 +553,11 @@ def _with_last_axis(variable, value):
     where one number is fed as a scalar, which Paddle 1.x gives an axis."""
     if not value.ndim and variable.ndim and all(size in (-1, 1) for size in variable.shape):
         return value.reshape([1] * variable.ndim)
-    left_out = value.ndim > 0 and value.ndim + 1 == variable.ndim and variable.shape[-1] == 1
-    return value[..., numpy.newaxis] if left_out else value
+    if 0 < value.ndim < variable.ndim:
+        if value.ndim + 1 == variable.ndim and variable.shape[-1] == 1:
+            return value[..., numpy.newaxis]
+        loose_shapes.note_fewer(variable)
+    return value
 
 
 def _array(program, name, value):

@@ -1,6 +1,8 @@
-"""Inputs of Paddle 1.x, whose declared sizes are what a layer may count on and no promise about what is fed.
+"""Inputs that are fed other sizes, or fewer axes, than they are declared.
 
-There a program computes with the sizes of what is fed. Here it is inferred once more for them.
+In Paddle 1.x declared sizes are what a layer may count on and no promise about what is fed; in every Paddle
+the last axes of what is fed may be left out. There a program computes with the shape of what is fed. Here it
+is inferred once more for that.
 """
 
 from __future__ import annotations
@@ -11,10 +13,20 @@ from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._types import Any, Mapping, Program, Variable
 
-__all__ = ["declare", "fit"]
+__all__ = ["declare", "fit", "note_fewer"]
 
-# The names of these inputs.
+# The names of inputs whose sizes are no promise.
 _LOOSE: SideTable[set[str]] = SideTable("loose_inputs", set, copied=set)
+# The shapes that inputs were declared with which have been fed fewer axes, by name.
+_DECLARED: SideTable[dict[str, list[int]]] = SideTable("declared_shapes", dict, copied=dict)
+# Operators that say which axes they mean by numbers of the script or by none, as Paddle's do, so that they
+# mean the same of a value with fewer.
+_ANY_AXES = frozenset(
+    "abs add cast clip divide embedding equal exp floor gelu greater_equal greater_than leaky_relu "
+    "less_equal less_than log logical_and logical_not logical_or matmul maximum minimum mod multiply "
+    "not_equal pow relu scale sigmoid sign slice sparse_embedding sqrt square squeeze subtract tanh "
+    "where".split()
+)
 
 
 def declare(variable: Variable) -> Variable:
@@ -23,29 +35,39 @@ def declare(variable: Variable) -> Variable:
     return variable
 
 
+def note_fewer(variable: Variable) -> None:
+    """An input is fed fewer axes than it has."""
+    _DECLARED.of(variable.program).setdefault(variable.name, list(variable.shape))
+
+
 def fit(program: Program, feed: Mapping[str, Any]) -> bool:
-    """Gives the inputs that are fed other sizes than they are declared with sizes that are not known.
+    """Gives the inputs that are fed other sizes or fewer axes than they are declared with what is fed; sizes
+    are not known any more then.
 
     Returns whether the program is another one then. One that cannot do without these sizes stays as it is.
     """
+    loose, declared = _LOOSE.of(program), _DECLARED.of(program)
     found = {}
-    for name in _LOOSE.of(program).intersection(feed):
-        wanted, given = list(program.var(name).shape), list(_shape(feed[name]))
-        if len(wanted) == len(given) and any(size not in (-1, fed) for size, fed in zip(wanted, given)):
+    for name in {*loose, *declared}.intersection(feed):
+        now = list(program.var(name).shape)
+        wanted, given = declared.get(name, now), list(_shape(feed[name]))
+        other = [a not in (-1, b) for a, b in zip(wanted, given)]
+        fits = name in loose or not any(other)
+        if fits and (any(other) if len(now) == len(given) else len(given) <= len(wanted)):
             found[name] = (wanted, given)
     if not found:
         return False
     # First with the sizes that are fed, for one that is not known is accepted everywhere.
     fed = {name: [a if a == -1 else b for a, b in zip(*sizes)] for name, sizes in found.items()}
-    loose = {name: [a if a == b else -1 for a, b in zip(*sizes)] for name, sizes in found.items()}
-    native = _inferred(program, fed) and _inferred(program, loose)
+    free = {name: [a if a == b else -1 for a, b in zip(*sizes)] for name, sizes in found.items()}
+    native = _inferred(program, fed) and _inferred(program, free)
     if native is None:
         return False
-    for name, shape in loose.items():
+    for name, shape in free.items():
         warn_once(
             f"sizes of {name}",
-            f"{name} is declared {list(program.var(name).shape)} and fed other sizes: the program computes "
-            f"with {shape}, as in Paddle 1.x",
+            f"{name} is declared {found[name][0]} and fed another shape: the program computes with {shape}, "
+            "as in Paddle",
         )
     program.native = native
     return True
@@ -60,7 +82,18 @@ def _inferred(program: Program, shapes: Mapping[str, list[int]]) -> Any:
         native.infer_again()
     except Error:
         return None
-    return native
+    return native if _means_the_same(program, native) else None
+
+
+def _means_the_same(program: Program, native: Any) -> bool:
+    """Whether each operator whose inputs have another number of axes now means the same by its own."""
+    before = program.native
+    changed = {
+        name
+        for name in before.variable_names()
+        if len(before.variable(name).shape) != len(native.variable(name).shape)
+    }
+    return all(op.type in _ANY_AXES or changed.isdisjoint(op.inputs) for op in program.ops)
 
 
 def _shape(value: Any) -> Any:
