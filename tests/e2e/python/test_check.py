@@ -285,6 +285,36 @@ def layer(kind=None, size=2):
 layer("a")
 layer(size=2)
 """, [(5, "name", "no_such_layer", ""), (4, "raise", "AssertionError: kind is not None", "")]),
+    "own_calls": ("""import functools, paddle
+def wrapped(function):
+    return functools.wraps(function)(lambda *words: function(1, *words))
+class Net:
+    def build(self, x, size=1, *, name=""):
+        return x
+    @classmethod
+    def make(cls, size):
+        return cls()
+    @wrapped
+    def other(self, x):
+        return x
+    @staticmethod
+    def plain(x):
+        return x
+net = Net.make(1)
+net.build(1, 2, name="a"), net.plain(1), Net.plain(1), net.other(), Net.build(net, 1)
+pair = [1, 2]
+net.build(*pair)
+net.build(1, width=2)
+net.build(*pair, 3)
+try:
+    net.build()
+except TypeError:
+    later = missing
+globals().update(made=1)
+made
+""", [(20, "argument", "build(self, x, size, name) has no argument width", ""),
+      (21, "argument", "takes fewer arguments without a name", ""),
+      (25, "name", "name 'missing' is not defined", "")]),
     "endless": ("import paddle\ndef f(n):\n    return f(n + 1)\nf(0)\nwhile True:\n    f(1)\n", []),
 }
 

@@ -13,7 +13,7 @@ from fleetrun._check.expressions import Expressions
 from fleetrun._check.findings import Finding
 from fleetrun._check.names import BuiltinMethod
 from fleetrun._check.surroundings import ARGUMENTS, ASKED, saved_path, set_by_script
-from fleetrun._check.texts import text_of
+from fleetrun._check.texts import signature_of, text_of
 from fleetrun._check.values import (
     UNKNOWN,
     Abstract,
@@ -249,6 +249,8 @@ class Calls(Expressions):
             self._lose([*args, *keywords.values(), *outer])
             return function.result
         function.walks += 1
+        if exact:
+            self._bind(function, instance, args, keywords)
         frame = Frame(
             function.module,
             self._arguments(function, instance, args, keywords, exact),
@@ -279,6 +281,18 @@ class Calls(Expressions):
             result = join(result, each)
         function.result = result if function.walks == 1 else join(function.result, result)
         return result
+
+    def _bind(self, function: Function, instance: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+        """Reports a call with arguments that the function does not take. Throws: Caught."""
+        if function.is_decorated:
+            return
+        given = args if instance is None or function.kind == "staticmethod" else [instance, *args]
+        signature = signature_of(function.node)
+        try:
+            signature.bind(*given, **keywords)
+        except TypeError as error:
+            what = f"{getattr(function.node, 'name', 'lambda')}({', '.join(signature.parameters)})"
+            self.report(self.here, "argument", f"{what} {package.why_not_bound(error)}", "", TypeError)
 
     @staticmethod
     def _lose(values: list[Any]) -> None:
@@ -345,6 +359,8 @@ class Calls(Expressions):
             return element(args[0]) if name.endswith("next") else Listing([element(args[0])], exact=False)
         if name in ("builtins.min", "builtins.max") and len(args) == 1:
             return UNKNOWN
+        if name in ("builtins.globals", "builtins.vars", "builtins.locals", "builtins.exec"):
+            self.module.has_unknown_names = True
         if name == "builtins.property" and args and isinstance(args[0], Function):
             args[0].kind = "property"
             return args[0]

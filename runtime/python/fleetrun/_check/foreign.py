@@ -39,6 +39,7 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     **{f"builtins.{each.__name__}": each for each in (
         abs, bool, bytes, chr, complex, divmod, float, hash, hex, int, len, max, min, oct, ord, pow, repr,
         round, sorted, str, sum, tuple, list, dict, slice)},
+    **{f"builtins.str.{name}": each for name, each in vars(str).items() if name[0] != "_"},
 }  # fmt: skip
 _VALUES: dict[str, Any] = {
     "sys.version_info": tuple(sys.version_info), "sys.version": sys.version, "sys.platform": sys.platform,
@@ -49,6 +50,8 @@ _VALUES: dict[str, Any] = {
        if name[0] != "_" and isinstance(value, (str, int, float))},
 }  # fmt: skip
 _LARGEST = 4096
+# Modules that do something when they are imported; setuptools puts itself, which is large, before distutils.
+_NOT_READ = ("builtins", "this", "antigravity", "distutils", "idlelib", "tkinter", "turtle")
 
 
 def value_of(name: str) -> Any:
@@ -60,7 +63,7 @@ def value_of(name: str) -> Any:
 def is_read(name: str) -> bool:
     """Whether the name is one of a module whose names are known: of Python's library, or of numpy."""
     top = name.partition(".")[0]
-    if (top not in sys.stdlib_module_names and top != "numpy") or top in ("builtins", "this", "antigravity"):
+    if (top not in sys.stdlib_module_names and top != "numpy") or top in _NOT_READ:
         return False
     try:
         return isinstance(importlib.import_module(name), types.ModuleType)

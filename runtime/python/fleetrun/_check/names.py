@@ -14,7 +14,7 @@ from typing import Any
 from fleetrun._check import foreign, package
 from fleetrun._check.findings import Finding, split_message
 from fleetrun._check.surroundings import Surroundings
-from fleetrun._check.texts import text_of
+from fleetrun._check.texts import bound_names, text_of
 from fleetrun._check.values import (
     UNKNOWN,
     Bound,
@@ -170,15 +170,15 @@ class Names:
             self.findings[key] = finding
 
     def undefined(self, node: ast.Name, frame: Frame) -> None:
-        """Reports a name that only Python 2 has. Throws: Caught."""
-        if node.id in _PYTHON_2 and not frame.module.has_unknown_names:
-            self.report(
-                node,
-                "name",
-                f"name {node.id!r} is not defined: it is Python 2's",
-                "write it for Python 3",
-                NameError,
-            )
+        """Reports a name that nothing in the module binds. Throws: Caught."""
+        module = frame.module
+        if module.has_unknown_names or module.tree is None or node.id.startswith("__"):
+            return
+        if node.id in bound_names(module.tree):
+            return
+        of_2 = node.id in _PYTHON_2
+        text = f"name {node.id!r} is not defined" + (": it is Python 2's" if of_2 else "")
+        self.report(node, "name", text, "write it for Python 3" if of_2 else "", NameError)
 
     # ---- imports ----
 
@@ -309,6 +309,8 @@ class Names:
             return self._of_instance(value, name)
         if isinstance(value, Class):
             found = self.in_class(value, name)
+            if isinstance(found, Function) and found.kind == "classmethod":
+                return Method(found, value)
             return found if found is not None else UNKNOWN
         if isinstance(value, Super):
             return self._of_super(value, name)

@@ -413,12 +413,13 @@ def _bound(
         if not exact and "unexpected keyword" not in str(error):
             return {}
         names = [each for each in signature.parameters if not (is_method and each == "self")]
-        text = f"{what}({', '.join(names)}) {_why(str(error))}"
+        text = f"{what}({', '.join(names)}) {why_not_bound(error)}"
         raise Refused("argument", text, TypeError) from None
 
 
-def _why(text: str) -> str:
+def why_not_bound(error: TypeError) -> str:
     """The reason of a TypeError of Signature.bind, as a predicate."""
+    text = str(error)
     for start, word in (
         ("got an unexpected keyword argument ", "has no argument "),
         ("missing a required argument: ", "misses its argument "),

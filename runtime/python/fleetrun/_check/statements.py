@@ -202,7 +202,9 @@ class Statements(Calls):
             name = found.name.partition(".")[2] if isinstance(found, Foreign) else ""
             if name in ("property", "staticmethod", "classmethod"):
                 value.kind = name
-            elif isinstance(found, Function):
+                continue
+            value.is_decorated = True
+            if isinstance(found, Function):
                 wrapped = self.apply(found, [value], {}, True)
                 value = wrapped if isinstance(wrapped, Function) else value
         frame.names[node.name] = value

@@ -88,6 +88,7 @@ class Function(Abstract):
     defaults: dict[str, Any]
     cls: Any = None
     kind: str = ""  # "property", "staticmethod", "classmethod"
+    is_decorated: bool = False  # by what may call it with other arguments
     walks: int = 0
     result: Any = UNKNOWN
 
