@@ -380,6 +380,7 @@ os.environ["MADE_HERE"] = "1"
 int(os.environ["MADE_HERE"])
 open("no_such_file")
 paddle.load("no_such_model")
+paddle.inference.create_predictor(paddle.inference.Config(os.path.join("no_such", "it.pdmodel")))
 try:
     open("no_such_settings")
 except IOError:
@@ -402,11 +403,11 @@ def test_what_a_run_needs_and_the_check_has_not_is_no_finding(tmp_path):
     assert [(each["line"], each["text"]) for each in entry["wants"]] == [
         (5, "the following arguments are required: --data"), (6, "int() of None"),
         (7, "'NO_SUCH_PLACE' is not in the environment"), (10, "'no_such_file' is not there"),
-        (11, "'no_such_model' is not there"), (20, "'no_such_folder' is not there"),
-        (22, "the script raises ValueError('there is no kind')")]
+        (11, "'no_such_model' is not there"), (12, "'no_such/it.pdmodel' is not there"),
+        (21, "'no_such_folder' is not there"), (23, "the script raises ValueError('there is no kind')")]
     given = check(tmp_path, "--json", "wants.py", "--data", "d")  # the command line of the run
     entry = json.loads(given.stdout)["scripts"][0]
-    assert [(each["line"], each["kind"]) for each in entry["findings"]] == [(22, "raise")]
+    assert [(each["line"], each["kind"]) for each in entry["findings"]] == [(23, "raise")]
     assert 5 not in [each["line"] for each in entry["wants"]]
     assert "wants.py: needed by a run, and not found by this check:\n  wants.py:5: the following" in (
         check(tmp_path, "wants.py").stdout)

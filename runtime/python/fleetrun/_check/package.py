@@ -32,7 +32,7 @@ from fleetrun._check.values import (
 )
 from fleetrun._error import Error
 
-# Modules whose objects only keep what they are told: making one changes nothing else.
+# Modules and classes whose objects only keep what they are told: making one changes nothing else.
 _SETTINGS = (
     "fleetrun._arguments", "fleetrun._dtypes", "fleetrun._param_attr", "fleetrun._places", "fleetrun.version",
     "fleetrun.regularizer", "fleetrun.nn.clip", "fleetrun.nn.initializer", "fleetrun.optimizer",
@@ -41,7 +41,8 @@ _SETTINGS = (
     "fleetrun.distributed.entries", "fleetrun.distributed.fleet._strategy",
     "fleetrun.distributed.fleet._configs", "fleetrun.distributed.fleet._stored_fields",
     "fleetrun.distributed.fleet._transpiler", "fleetrun.distributed.fleet._transpiler_strategy",
-    "fleetrun.distributed.fleet.older", "fleetrun.distributed.transpiler", "fleetrun.metric",
+    "fleetrun.distributed.fleet.older", "fleetrun.distributed.transpiler", "fleetrun.inference.Config",
+    "fleetrun.metric",
 )  # fmt: skip
 # Questions whose answer does not depend on the run.
 _QUESTIONS = ("is_compiled_with_", "get_default_dtype", "in_dynamic_mode", "get_cudnn_version")
@@ -115,10 +116,8 @@ def imported(module: types.ModuleType, name: str) -> Any:
 
 
 def _settings(cls: Any) -> bool:
-    module = getattr(cls, "__module__", None) or ""
-    return not hasattr(cls, "init_worker") and any(
-        module == each or module.startswith(each + ".") for each in _SETTINGS
-    )
+    name = f"{getattr(cls, '__module__', '')}.{getattr(cls, '__name__', '')}."
+    return not hasattr(cls, "init_worker") and any(name.startswith(each + ".") for each in _SETTINGS)
 
 
 @functools.cache

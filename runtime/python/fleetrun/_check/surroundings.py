@@ -111,6 +111,9 @@ def set_by_script(around: Surroundings, method: str, args: list[Any], keywords: 
 def saved_path(function: Any, args: list[Any], keywords: dict[str, Any]) -> str:
     """What a function of the package that loads is to read, "" where that is not known."""
     name = getattr(function, "__name__", "")
+    if name == "create_predictor":
+        model = getattr(args[0] if args else keywords.get("config"), "real", None)
+        return model.prog_file() if model is not None and model.model_dir() else ""
     if not name.startswith("load"):
         return ""
     signature = inspect.signature(function)
