@@ -24,6 +24,7 @@ _TABLE = {
     "framework": "framework",
     "heartbeat": "_heartbeat:heartbeat",
     "incubate": "incubate",
+    "inference": "inference",
     "geometric": "geometric",
     "io": "io",
     "jit": "jit",

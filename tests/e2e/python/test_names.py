@@ -33,6 +33,14 @@ for use in (lambda: paddle.nn.initializer.Normall, lambda: fleet.init_workers, l
     ]
 
 
+def test_modules_are_reached_through_their_parents(run):
+    """As in Paddle, which imports them with the package."""
+    for name in ("inference.Config", "distributed.parallel", "distributed.utils", "distributed.fleet.launch",
+                 "distributed.fleet.data_generator", "distributed.fleet.log_util",
+                 "distributed.fleet.meta_optimizers", "utils.install_check"):
+        run(f"import fleetrun as paddle\npaddle.{name}")
+
+
 def test_every_listed_name_of_a_module_without_native_code_is_there(run):
     run("""
 import importlib

@@ -7,7 +7,9 @@ __getattr__, __dir__ = _lazy.attach(
     {
         "fleet": "distributed.fleet",
         "io": "distributed.io",
+        "parallel": "distributed.parallel",
         "transpiler": "distributed.transpiler",
+        "utils": "distributed.utils",
         **_lazy.names("distributed.dataset", "InMemoryDataset QueueDataset"),
         **_lazy.names("distributed.entries", "CountFilterEntry ProbabilityEntry ShowClickEntry"),
         **_lazy.names("distributed.ranks", "get_rank get_world_size ParallelEnv"),

@@ -2,7 +2,9 @@
 """paddle.distributed: collective calls, datasets, ranks, and fleet."""
 from fleetrun.distributed import fleet as fleet
 from fleetrun.distributed import io as io
+from fleetrun.distributed import parallel as parallel
 from fleetrun.distributed import transpiler as transpiler
+from fleetrun.distributed import utils as utils
 from fleetrun.distributed.dataset import InMemoryDataset as InMemoryDataset
 from fleetrun.distributed.dataset import QueueDataset as QueueDataset
 from fleetrun.distributed.entries import CountFilterEntry as CountFilterEntry
@@ -40,4 +42,4 @@ from fleetrun.distributed.messages import irecv as irecv
 from fleetrun.distributed.messages import isend as isend
 from fleetrun.distributed.messages import recv as recv
 from fleetrun.distributed.messages import send as send
-__all__ = ['fleet', 'io', 'transpiler', 'InMemoryDataset', 'QueueDataset', 'CountFilterEntry', 'ProbabilityEntry', 'ShowClickEntry', 'get_rank', 'get_world_size', 'ParallelEnv', 'ReduceOp', 'all_gather', 'all_reduce', 'alltoall', 'alltoall_single', 'barrier', 'broadcast', 'destroy_process_group', 'gather', 'get_backend', 'get_group', 'init_parallel_env', 'is_available', 'is_initialized', 'new_group', 'reduce', 'reduce_scatter', 'scatter', 'wait', 'all_gather_object', 'broadcast_object_list', 'gather_object', 'scatter_object_list', 'P2POp', 'batch_isend_irecv', 'irecv', 'isend', 'recv', 'send']
+__all__ = ['fleet', 'io', 'parallel', 'transpiler', 'utils', 'InMemoryDataset', 'QueueDataset', 'CountFilterEntry', 'ProbabilityEntry', 'ShowClickEntry', 'get_rank', 'get_world_size', 'ParallelEnv', 'ReduceOp', 'all_gather', 'all_reduce', 'alltoall', 'alltoall_single', 'barrier', 'broadcast', 'destroy_process_group', 'gather', 'get_backend', 'get_group', 'init_parallel_env', 'is_available', 'is_initialized', 'new_group', 'reduce', 'reduce_scatter', 'scatter', 'wait', 'all_gather_object', 'broadcast_object_list', 'gather_object', 'scatter_object_list', 'P2POp', 'batch_isend_irecv', 'irecv', 'isend', 'recv', 'send']

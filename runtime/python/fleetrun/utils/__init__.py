@@ -8,6 +8,7 @@ __getattr__, __dir__ = _lazy.attach(
         "unique_name": "utils.unique_name",
         "profiler": "utils.profiler",
         "download": "utils.download",
+        "install_check": "utils.install_check",
         "run_check": "utils.install_check:run_check",
         "require_version": "_places:require_version",
         **_lazy.names("utils.nest", "map_structure flatten pack_sequence_as"),

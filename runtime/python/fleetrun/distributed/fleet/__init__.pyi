@@ -23,6 +23,10 @@ from fleetrun.distributed.fleet.log_util import get_log_level_code as get_log_le
 from fleetrun.distributed.fleet.log_util import get_log_level_name as get_log_level_name
 from fleetrun.distributed.fleet.log_util import set_log_level as set_log_level
 from fleetrun.distributed.fleet import base as base
+from fleetrun.distributed.fleet import data_generator as data_generator
+from fleetrun.distributed.fleet import launch as launch
+from fleetrun.distributed.fleet import log_util as log_util
+from fleetrun.distributed.fleet import meta_optimizers as meta_optimizers
 from fleetrun.distributed.fleet import metrics as metrics
 from fleetrun.distributed.fleet import utils as utils
 from fleetrun.distributed.fleet._fleet import the_fleet as fleet
@@ -64,4 +68,4 @@ util = _the_fleet.util
 rank = _the_fleet.worker_index
 nranks = _the_fleet.worker_num
 world_size = _the_fleet.worker_num
-__all__ = ['MultiSlotDataGenerator', 'MultiSlotStringDataGenerator', 'DataGenerator', 'UserDefinedRoleMaker', 'PaddleCloudRoleMaker', 'Role', 'DatasetBase', 'DatasetFactory', 'FileInstantDataset', 'InMemoryDataset', 'QueueDataset', 'DistributedStrategy', 'Fleet', 'UtilBase', 'get_log_level_code', 'get_log_level_name', 'set_log_level', 'base', 'metrics', 'utils', 'fleet', 'init', 'is_server', 'is_worker', 'is_first_worker', 'init_server', 'run_server', 'init_worker', 'stop_worker', 'worker_index', 'worker_num', 'server_index', 'server_num', 'worker_endpoints', 'server_endpoints', 'local_rank', 'node_num', 'is_coordinator', 'barrier_worker', 'distributed_model', 'distributed_optimizer', 'distributed_scaler', 'minimize', 'save_persistables', 'load_model', 'save_inference_model', 'load_inference_model', 'save_dense_params', 'shrink', 'save_one_table', 'load_one_table', 'save_cache_model', 'save_cache_table', 'check_save_pre_patch_done', 'all_reduce', 'util', 'rank', 'nranks', 'world_size']
+__all__ = ['MultiSlotDataGenerator', 'MultiSlotStringDataGenerator', 'DataGenerator', 'UserDefinedRoleMaker', 'PaddleCloudRoleMaker', 'Role', 'DatasetBase', 'DatasetFactory', 'FileInstantDataset', 'InMemoryDataset', 'QueueDataset', 'DistributedStrategy', 'Fleet', 'UtilBase', 'get_log_level_code', 'get_log_level_name', 'set_log_level', 'base', 'data_generator', 'launch', 'log_util', 'meta_optimizers', 'metrics', 'utils', 'fleet', 'init', 'is_server', 'is_worker', 'is_first_worker', 'init_server', 'run_server', 'init_worker', 'stop_worker', 'worker_index', 'worker_num', 'server_index', 'server_num', 'worker_endpoints', 'server_endpoints', 'local_rank', 'node_num', 'is_coordinator', 'barrier_worker', 'distributed_model', 'distributed_optimizer', 'distributed_scaler', 'minimize', 'save_persistables', 'load_model', 'save_inference_model', 'load_inference_model', 'save_dense_params', 'shrink', 'save_one_table', 'load_one_table', 'save_cache_model', 'save_cache_table', 'check_save_pre_patch_done', 'all_reduce', 'util', 'rank', 'nranks', 'world_size']
