@@ -27,6 +27,10 @@ class Fingerprint {
     for (const std::string& text : texts) add(text);
     return *this;
   }
+  /// How examples are cut into batches.
+  Fingerprint& add_batches(std::uint64_t size, std::uint64_t readers, bool drop_last) noexcept {
+    return add(size).add(readers).add(std::uint64_t{drop_last});
+  }
   /// Never 0.
   std::uint64_t value() const noexcept { return digest_.value() | 1; }
 

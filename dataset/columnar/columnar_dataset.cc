@@ -130,9 +130,7 @@ std::uint64_t ColumnarDataset::fingerprint() const {
   return Fingerprint()
       .add(options.files)
       .add(rows())
-      .add(options.batch_size)
-      .add(readers())
-      .add(std::uint64_t{options.drop_last})
+      .add_batches(options.batch_size, readers(), options.drop_last)
       .value();
 }
 

@@ -265,9 +265,7 @@ std::uint64_t InMemoryDataset::fingerprint() const {
       .add(seed_)
       .add(random_calls_)
       .add(order_.size())
-      .add(reading_.batch_size)
-      .add(readers())
-      .add(std::uint64_t{reading_.drop_last})
+      .add_batches(reading_.batch_size, readers(), reading_.drop_last)
       .value();
 }
 

@@ -303,9 +303,7 @@ std::uint64_t QueueDataset::fingerprint() const {
   const QueueDatasetOptions& options = state_->options;
   return Fingerprint()
       .add(options.files)
-      .add(options.batch_size)
-      .add(readers())
-      .add(std::uint64_t{options.drop_last})
+      .add_batches(options.batch_size, readers(), options.drop_last)
       .value();
 }
 
