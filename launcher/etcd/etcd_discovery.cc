@@ -212,6 +212,7 @@ void EtcdDiscovery::on_elected(const EtcdEntry& coordinator, const EtcdEntry* st
   }
   stored_ = state ? std::optional(state->value) : std::nullopt;
   listener_->lead(static_cast<std::uint64_t>(fence_), stored_);
+  if (!alive.expired() && listener_) listener_->leads_until(clock_.lives_until(settings_.lease));
 }
 
 void EtcdDiscovery::on_other(const EtcdEntry& entry) {
@@ -260,7 +261,9 @@ void EtcdDiscovery::on_renewal(const EtcdReply& reply, nanoseconds asked) {
   if (reply.failure) return;
   clock_.confirm(asked);
   in_doubt_ = in_doubt_ && !clock_.holds(boot_time());
-  tell_stored();
+  const std::weak_ptr alive(alive_);
+  listener_->leads_until(clock_.lives_until(settings_.lease));
+  if (!alive.expired() && listener_) tell_stored();
 }
 
 void EtcdDiscovery::depose(const std::string& why) {

@@ -21,6 +21,10 @@ class LeaseClock {
   void confirm(std::chrono::nanoseconds asked) noexcept {
     if (!confirmed_ || *confirmed_ < asked) confirmed_ = asked;
   }
+  /// Until when a lease of `time_to_live` lives, so far; 0: nothing is known of it.
+  std::chrono::nanoseconds lives_until(std::chrono::nanoseconds time_to_live) const noexcept {
+    return confirmed_ ? *confirmed_ + time_to_live : std::chrono::nanoseconds{};
+  }
   bool holds(std::chrono::nanoseconds now) const noexcept { return confirmed_ && now - *confirmed_ < trust_; }
 
  private:

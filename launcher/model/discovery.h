@@ -6,6 +6,7 @@
 //   lead  → lost_lead another may lead already: this node forms no world any more
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ class DiscoveryListener {
   virtual ~DiscoveryListener() = default;
   /// `state`: what the leaders before published last (a journal, launcher/cluster/journal.h).
   virtual void lead(std::uint64_t fence, const std::optional<std::string>& state) = 0;
+  /// Of a leader, again and again: nobody else leads before, on the clock that goes on while a host sleeps.
+  virtual void leads_until(std::chrono::nanoseconds /*when*/) {}
   virtual void follow(const Endpoint& coordinator) = 0;
   virtual void lost_lead(const std::string& why) = 0;
   /// Of a leader, for people: what arbitrates does not answer.

@@ -22,6 +22,7 @@ class Elector final : public launcher::DiscoveryListener {
     state = found;
     add("lead " + found.value_or("-"));
   }
+  void leads_until(std::chrono::nanoseconds when) override { leads.push_back(when); }
   void follow(const Endpoint& coordinator) override { add("follow " + std::to_string(coordinator.port)); }
   void lost_lead(const std::string& why) override { add("lost: " + why); }
   void in_doubt(const std::string& why) override { add("doubt: " + why); }
@@ -37,6 +38,7 @@ class Elector final : public launcher::DiscoveryListener {
   }
 
   std::vector<std::string> lines{""};
+  std::vector<std::chrono::nanoseconds> leads;  // until when
   std::uint64_t fence = 0;
   std::optional<std::string> state;
   std::function<void(const std::string&)> on_line;

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "launcher/etcd/state_writer.h"
 #include "runtime/base/error.h"
 #include "tests/support/elector.h"
@@ -36,6 +38,20 @@ TEST_CASE("one of many leads, and the others follow it" * doctest::skip(!has_etc
   REQUIRE(leader.size() == 1);
   for (const auto& elector : electors)
     if (elector->last() != "lead -") CHECK(elector->last() == "follow " + leader);
+}
+
+TEST_CASE("a leader is told at each renewal how long nobody else can lead" * doctest::skip(!has_etcd())) {
+  const EtcdCluster etcd;
+  boost::asio::io_context loop;
+  Elector leader(loop, job_at(etcd.address()), 1), other(loop, job_at(etcd.address()), 2);
+  Elector* elector = nullptr;
+  REQUIRE(run_until(loop, [&] {
+    for (Elector* each : {&leader, &other}) elector = each->leads.size() >= 3 ? each : elector;
+    return elector != nullptr;
+  }));
+  CHECK(std::is_sorted(elector->leads.begin(), elector->leads.end()));
+  CHECK(elector->leads.back() - elector->leads.front() >= 2 * job_at(etcd.address()).renewal);
+  CHECK((elector == &leader ? other : leader).leads.empty());
 }
 
 TEST_CASE("one that may not coordinate waits for one that may" * doctest::skip(!has_etcd())) {
