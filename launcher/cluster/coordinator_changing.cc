@@ -47,13 +47,28 @@ std::vector<Candidate> candidates_of(const State& state) {
   return free;
 }
 
+/// It left, or does so now, and knows it: no other coordinator will ever have its vote.
+bool votes_here_for_good(const State& state, const std::string& node) {
+  const auto found = state.by_id.find(node);
+  if (found == state.by_id.end()) return state.departed.count(node) > 0;
+  return found->second->leaving && (node == state.settings.node || found->second->knows_end);
+}
+
+/// Its own host leaves, and another may take this coordinator's place: it goes when nothing runs any more.
+bool leaves_itself(const State& state) {
+  const auto own = state.by_id.find(state.settings.node);
+  const bool leaving = own != state.by_id.end() && own->second->leaving;
+  return state.settings.takeover && (leaving || state.departed.count(state.settings.node) > 0);
+}
+
 /// Of those that know the newest world, enough are here:
-/// members of the next one, or spares that prepare for it too.
+/// members of the next one, spares that prepare for it too, or hosts that leave.
 bool quorum_here(const State& state) {
   if (!state.settings.takeover) return true;
   return state.known.quorum([&state](const std::string& node) {
     const auto found = state.by_id.find(node);
-    return found != state.by_id.end() && !found->second->leaving;
+    const bool stays = found != state.by_id.end() && !found->second->leaving;
+    return stays || votes_here_for_good(state, node);
   });
 }
 
@@ -66,7 +81,8 @@ Instant confirmed_by_quorum(const State& state) {
   const auto since = std::partition_point(moments.begin(), moments.end(), [&state](Instant moment) {
     return !state.known.quorum([&state, moment](const std::string& id) {
       const auto found = state.by_id.find(id);
-      return id == state.settings.node || (found != state.by_id.end() && found->second->confirmed >= moment);
+      return id == state.settings.node || votes_here_for_good(state, id) ||
+             (found != state.by_id.end() && found->second->confirmed >= moment);
     });
   });
   return since == moments.end() ? Instant{} : *since;
@@ -76,7 +92,8 @@ namespace {
 
 /// Whether those who run may go on while the others come and go.
 bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidates, std::size_t size) {
-  if (!state.settings.in_place || !state.journal.world || !state.faults.empty()) return false;
+  if (!state.settings.in_place || !state.journal.world || !state.faults.empty() || leaves_itself(state))
+    return false;
   const std::uint64_t generation = state.journal.world->generation;
   std::size_t survivors = 0;
   for (const Member& member : state.journal.world->members) {
@@ -130,6 +147,7 @@ void propose(State& state, std::vector<Member> chosen, bool viable, bool in_plac
 
 /// Nobody may run anything else any more when a world begins.
 bool all_ready(const State& state) {
+  if (state.now < state.ghosts_until) return false;
   const Proposal& proposal = state.proposal;
   for (const auto& node : state.nodes) {
     if (node->leaving && node->runs != 0) return false;
@@ -208,10 +226,35 @@ void tell_all(State& state) {
     park(state, *node, unfit(state, *node));
   }
   finish_done(state);
-  if (state.stage == Stage::running) hands_over(state);
+}
+
+/// Where all of `members` know of it, for it was in the newest world.
+const Member* heir_of(const State& state, const std::vector<Member>& members) {
+  const Member* heir = nullptr;
+  for (const Member& member : members) {
+    if (member.successor.port == 0) continue;
+    if (has(state.journal.world->members, member.node)) return &member;
+    if (!heir) heir = &member;
+  }
+  return heir;
+}
+
+/// Those that were to be the next world are told that they are enough without this host, and who leads them.
+bool hands_over(State& state) {
+  if (!leaves_itself(state) || !state.journal.world) return false;
+  const Proposal& proposal = state.proposal;
+  const Member* heir = heir_of(state, proposal.chosen);
+  if (!heir) return false;
+  const std::string why = "the host that coordinated the job leaves it";
+  step_down(
+      state, why,
+      Redirect{
+          heir->successor, why, {proposal.generation, state.attempt, heir->node, ids_of(proposal.chosen)}});
+  return true;
 }
 
 void form(State& state) {
+  if (hands_over(state)) return;
   Proposal& proposal = state.proposal;
   auto world = std::make_shared<World>();
   world->generation = proposal.generation;
@@ -286,16 +329,28 @@ void begin_anew(State& state) {
   gather(state);
 }
 
+/// Members of the newest world, but for those that have left it in good order since.
+std::vector<Member> last_members(const State& state) {
+  std::vector<Member> members = state.journal.world->members;
+  const Configuration& newest = state.known.newest();
+  if (newest.generation > state.journal.world->generation)
+    std::erase_if(members, [&newest](const Member& member) {
+      return std::find(newest.nodes.begin(), newest.nodes.end(), member.node) == newest.nodes.end();
+    });
+  return members;
+}
+
 /// A coordinator that has just taken over: members of the last world that have not come are lost.
 void lose_absent(State& state) {
   state.hold_until = {};
   if (!state.journal.world) return;
+  const std::vector<Member> members = last_members(state);
   std::vector<std::string> names;
-  for (const Member& member : state.journal.world->members) {
+  for (const Member& member : members) {
     if (!find(state, member.node)) names.push_back(member.name);
   }
-  if (state.settings.durable && names.size() == state.journal.world->members.size()) return begin_anew(state);
-  for (const Member& member : state.journal.world->members) {
+  if (state.settings.durable && names.size() == members.size()) return begin_anew(state);
+  for (const Member& member : members) {
     if (find(state, member.node)) continue;
     state.gone.push_back({member.name, state.now});
     note(state, NodeLost{member.name, member.node, "no word from it since another host coordinates", {}});
@@ -309,8 +364,11 @@ bool still_gathering(State& state) {
   if (state.hold_until == Instant{}) return false;
   bool all = state.journal.world != nullptr;
   if (all) {
-    for (const Member& member : state.journal.world->members)
-      all = all && (member.node == state.journal.coordinator || find(state, member.node));
+    for (const Member& member : last_members(state)) {
+      const bool gone =
+          member.node == state.journal.coordinator && state.now >= state.settings.predecessor_until;
+      all = all && (gone || find(state, member.node));
+    }
   }
   // Who has not come may not know yet that the coordinator is gone, and run on until its lease is over.
   if (!all && state.now < (quorum_here(state) ? state.leases_over : state.hold_until)) return true;
@@ -381,15 +439,6 @@ bool goes_on_in_place(const State& state) {
   const std::vector<Candidate> candidates = candidates_of(state);
   const std::size_t size = world_size(state.settings.nodes, candidates.size());
   return size > 0 && goes_on_in_place(state, candidates, size);
-}
-
-bool hands_over(State& state) {
-  const Node* own = find(state, state.settings.node);
-  if (!state.settings.takeover || state.settings.node.empty() || (own && !own->leaving) ||
-      !quorum_here(state))
-    return false;
-  step_down(state, "its host leaves the job", std::nullopt);
-  return true;
 }
 
 void stop_all(State& state) {

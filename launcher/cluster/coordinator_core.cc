@@ -79,8 +79,8 @@ Acting acting_here(const State& state) {
   return {state.settings.job_id, state.journal.run, state.known.newest().generation, state.settings.own};
 }
 
-void step_down(State& state, const std::string& why, const std::optional<Endpoint>& other) {
-  const SharedMessage farewell = other ? Message(Redirect{*other, why}) : Message(NotYet{});
+void step_down(State& state, const std::string& why, const std::optional<Redirect>& other) {
+  const SharedMessage farewell = other ? Message(*other) : Message(NotYet{});
   for (const auto& node : state.nodes) {
     if (node->connection == 0) continue;
     send(state, *node, farewell);
@@ -121,24 +121,39 @@ void on_beat(State& state, Node& node, const Beat& beat) {
   node.ahead = state.now - round_trip / 2 - beat.sent;
 }
 
-/// What runs beside this coordinator may not outlive its coordinating.
+/// All other members of the newest world have heard what was said then; 0: there are none, or one is away.
+Instant confirmed_by_others(State& state) {
+  Instant moment = Instant::max();
+  for (const Member& member : state.journal.world->members) {
+    if (member.node == state.settings.node) continue;
+    const Node* node = find(state, member.node);
+    moment = std::min(moment, node ? node->confirmed : Instant{});
+  }
+  return moment == Instant::max() ? Instant{} : moment;
+}
+
+/// What runs beside this coordinator may not outlive its coordinating. A Discovery that answers nobody elects
+/// nobody: then the members know whether somebody else leads.
+Instant coordinates_since(State& state) {
+  if (!state.journal.world) return state.now;
+  if (state.settings.takeover) return confirmed_by_quorum(state);
+  if (!state.settings.durable) return state.now;
+  const auto stands = std::min(state.settings.lost_after, kQuiet) - kLeaseMargin;
+  return std::max<Instant>(state.lead_until - stands, confirmed_by_others(state));
+}
+
 void send_beats(State& state) {
-  const bool may_be_succeeded = state.settings.takeover && state.journal.world;
   for (const auto& node : state.nodes) {
     Instant echo = node->last_sent;
-    if (may_be_succeeded && node->node == state.settings.node)
-      echo = std::min(echo, confirmed_by_quorum(state));
+    if (node->node == state.settings.node) echo = std::min(echo, coordinates_since(state));
     send(state, *node,
          Message(Beat{state.now, echo, echo == Instant{} ? Instant{} : state.now - node->beat_came}));
   }
 }
 
 /// How long a node may be silent. Where nothing runs there, or nothing can be saved any more, waiting helps
-/// nobody; else what runs there ends by itself shortly before. One that leaves has neither beats nor a lease
-/// from when it knows its end, and what runs there has its grace.
+/// nobody; else what runs there ends by itself shortly before.
 std::chrono::milliseconds patience_with(const State& state, const Node& node) {
-  if (node.leaving && node.runs != 0)
-    return std::max(state.settings.lost_after, state.settings.prepare_timeout);
   const bool in_vain = state.stage == Stage::settling && ends_at_a_loss(state);
   return node.runs != 0 && !in_vain ? state.settings.lost_after : std::min(state.settings.lost_after, kQuiet);
 }
@@ -164,8 +179,13 @@ void lose_silent(State& state) {
   for (const auto& node : state.nodes) {
     if (const auto patience = patience_with(state, *node); state.now - node->heard >= patience) {
       lost.emplace_back(node.get(), "no word from it for " + shown(patience));
-    } else if (state.proposal.generation != 0 && node->asked == state.proposal.generation &&
-               node->prepared < node->asked && state.now - state.proposal.since >= preparing) {
+      continue;
+    }
+    const bool prepares = state.proposal.generation != 0 && node->asked == state.proposal.generation &&
+                          node->prepared < node->asked;
+    const bool ends = node->leaving && node->runs != 0;
+    if ((prepares && state.now - state.proposal.since >= preparing) ||
+        (ends && state.now - node->leaves_since >= preparing)) {
       lost.emplace_back(node.get(),
                         "its processes did not end within " + shown(state.settings.prepare_timeout));
     }
@@ -226,8 +246,11 @@ void on_message(State& state, ConnectionId connection, const Message& message) {
   if (const auto* its = std::get_if<Done>(&message)) return on_done(state, node, *its);
   if (const auto* its = std::get_if<Stop>(&message)) return on_stop(state, node, *its);
   if (const auto* its = std::get_if<Standing>(&message)) return on_standing(state, node, *its);
-  if (const auto* its = std::get_if<Leave>(&message))
+  if (const auto* its = std::get_if<Leave>(&message)) {
+    state.departed.insert(node.node);
+    node.runs = 0;
     return lose(state, node, "it left: " + its->why, {}, true);
+  }
   if (std::holds_alternative<TimeUp>(message))
     return end_job(state, {124, "the time of the job is up", "", {}});
   if (std::holds_alternative<KnowsEnd>(message)) return on_knows_end(state, node);
@@ -266,6 +289,7 @@ Outputs CoordinatorCore::on_closed(ConnectionId connection, Closing how, Instant
   // Where the connection of a leaving node breaks before its last word, its processes may still run.
   const bool may_run = node.leaving && node.runs != 0 && how == Closing::broken;
   if (may_run) return std::exchange(state_->outputs, {});
+  if (how == Closing::closed) node.runs = 0;  // it ends with its launcher
   if (node.knows_end || node.leaving) {
     lose(*state_, node, "its part is over", {}, true);
   } else if (how == Closing::closed) {
@@ -296,6 +320,9 @@ Instant CoordinatorCore::next_deadline() const {
   Instant next = state.next_beat;
   if (state.settle_until && *state.settle_until > state.now) next = std::min(next, *state.settle_until);
   if (state.rest_until && *state.rest_until > state.now) next = std::min(next, *state.rest_until);
+  if (state.hold_until != Instant{} && state.settings.predecessor_until > state.now)
+    next = std::min(next, state.settings.predecessor_until);
+  if (state.ghosts_until > state.now) next = std::min(next, state.ghosts_until);
   if (state.stage == Stage::ending)
     next = std::min<Instant>(next, state.ending_since + state.settings.end_timeout);
   return next;
@@ -306,6 +333,10 @@ Outputs CoordinatorCore::on_published(bool stored, Instant now) {
   enter(*state_, now);
   coordinating::on_published(*state_, stored);
   return std::exchange(state_->outputs, {});
+}
+
+void CoordinatorCore::leads_until(Instant when) noexcept {
+  state_->lead_until = when;
 }
 
 Outputs CoordinatorCore::stop(int signal, Instant now) {

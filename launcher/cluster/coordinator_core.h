@@ -21,7 +21,9 @@
 // Safety, where nodes may take the coordinator's place (`takeover`): a world is formed only when its members
 // hold a majority of the newest world that any of them knows, and of every later proposal that any of them
 // has prepared for; exactly half is enough together with its coordinator. A node prepares for a generation
-// once. So worlds form a chain, and no number names two of them. Without takeover only one coordinator ever
+// once. So worlds form a chain, and no number names two of them. Who left in good order and knows it has its
+// vote here for good. A coordinator whose own host leaves stops all, names those that go on as if they had
+// formed a world, and sends them to one of them. Without takeover only one coordinator ever
 // is; with a Discovery (`durable`) each world is stored under its leader's fence before anybody is told.
 #pragma once
 
@@ -69,6 +71,9 @@ struct CoordinatorSettings {
   Endpoint own;                       // where this coordinator listens
   std::optional<Endpoint>
       heralded;  // the first coordinator's address, when this one took over somewhere else
+
+  Instant
+      predecessor_until{};  // where a Discovery arbitrates: what the coordinator before runs lives on before
 
   std::chrono::milliseconds beat{500};
   std::chrono::milliseconds lost_after{3'000};  // of silence; kQuiet at the latest where nothing can be saved
@@ -145,6 +150,8 @@ class CoordinatorCore {
 
   /// The answer to Publish. Not stored: another coordinator leads.
   Outputs on_published(bool stored, Instant now);
+  /// Of a Discovery: nobody else leads before.
+  void leads_until(Instant when) noexcept;
   /// The controller's user stops the job.
   Outputs stop(int signal, Instant now);
   /// The controller cannot go on, or a host of its list cannot be reached at all:

@@ -49,6 +49,7 @@ class Driver final : public CoordinatorDriver {
   void on_closed(ConnectionId connection, Closing how) override {
     perform(core_.on_closed(connection, how, cluster_now()));
   }
+  void leads_until(Instant when) override { core_.leads_until(when); }
   void on_published(bool stored) override { perform(core_.on_published(stored, cluster_now())); }
   void stop(int signal) override { perform(core_.stop(signal, cluster_now())); }
   void end(const JobEnd& end) override { perform(core_.end(end, cluster_now())); }

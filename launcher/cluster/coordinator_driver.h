@@ -33,6 +33,7 @@ class CoordinatorDriver {
   virtual void on_message(ConnectionId connection, const Message& message) = 0;
   virtual void on_closed(ConnectionId connection, Closing how) = 0;
   virtual void on_published(bool stored) = 0;
+  virtual void leads_until(Instant when) = 0;
   virtual void stop(int signal) = 0;
   virtual void end(const JobEnd& end) = 0;
   virtual void depose(const std::string& why) = 0;

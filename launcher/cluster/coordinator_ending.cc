@@ -69,8 +69,8 @@ void on_stop(State& state, Node& node, const Stop& stop) {
   }
   send(state, node, Message(End{own, true}));
   node.leaving = true;
+  node.leaves_since = state.now;
   node.own_end = own;
-  if (node.node == state.settings.node && hands_over(state)) return;
   state.why = node.name + " leaves: it was " + why;
   if (state.stage == Stage::running) return begin_change(state, state.why);
   if (state.stage == Stage::settling) return settle(state);
@@ -95,7 +95,8 @@ void end_job(State& state, JobEnd end) {
 
 void on_knows_end(State& state, Node& node) {
   node.knows_end = true;
-  if (state.stage == Stage::ending) finish_ending(state);
+  if (state.stage == Stage::ending) return finish_ending(state);
+  if (node.leaving) regroup(state);  // its vote may be what is missing
 }
 
 void finish_ending(State& state) {

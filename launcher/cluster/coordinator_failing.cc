@@ -183,6 +183,11 @@ void lost_members(State& state, const std::string& why, const std::string& name)
 
 void lose(State& state, Node& node, const std::string& why, std::chrono::milliseconds after, bool orderly) {
   const std::string name = node.name, id = node.node;
+  if (orderly && node.knows_end) state.departed.insert(id);
+  // It had a lease until now, which its beats put off.
+  if (node.runs != 0)
+    state.ghosts_until =
+        std::max<Instant>(state.ghosts_until, node.beat_came + state.settings.lost_after - kLeaseMargin);
   const bool member = state.journal.world && node.told == state.journal.world->generation && !node.leaving;
   const bool chosen = state.proposal.generation != 0 && node.asked == state.proposal.generation;
   const bool serves = !node.offer.servers.empty();
@@ -190,7 +195,7 @@ void lose(State& state, Node& node, const std::string& why, std::chrono::millise
   if (!node.leaving && !node.knows_end) {
     note(state, NodeLost{name, id, why, after});
     state.gone.push_back({name, state.now - after});
-    if (node.connection != 0) send(state, node, Message(Redirect{state.settings.own, why}));
+    if (node.connection != 0) send(state, node, Message(Redirect{state.settings.own, why, {}}));
   }
   forget(state, node);
   if (state.stage == Stage::ending) return finish_ending(state);

@@ -118,7 +118,9 @@ Node& add(State& state, ConnectionId connection, const Hello& hello) {
   node.connection = connection;
   node.heard = node.came = state.now;
   node.brought = hello.world;
-  if (hello.world != 0 && hello.world == state.known.newest().generation) node.previous_rank = hello.rank;
+  const auto& before = state.known.newest().nodes;
+  const auto rank = std::find(before.begin(), before.end(), node.node);
+  if (rank != before.end()) node.previous_rank = static_cast<int>(rank - before.begin());
   state.by_id[node.node] = &node;
   state.by_connection[connection] = &node;
   state.nodes.push_back(std::move(owned));
@@ -221,7 +223,8 @@ void on_acting(State& state, const Acting& acting) {
   const std::uint64_t ours = state.known.newest().generation;
   if (acting.run != state.journal.run && ours != 0) return settle_runs(state, acting);
   if (acting.run == state.journal.run && acting.generation <= ours) return;
-  step_down(state, "another host coordinates the job", acting.coordinator);
+  const std::string why = "another host coordinates the job";
+  step_down(state, why, Redirect{acting.coordinator, why, {}});
 }
 
 std::string unfit(const State& state, const Node& node) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -44,6 +45,7 @@ struct Node {
   bool done = false;
   bool leaving = false;  // was told that its part is over, with
   JobEnd own_end;
+  Instant leaves_since{};
   bool parked = false;  // was told so
   bool fenced = false;  // stopped its processes by itself
   bool suspected = false;
@@ -92,6 +94,7 @@ struct State {
   std::unordered_map<std::string, Node*> by_id;
   std::unordered_map<ConnectionId, Node*> by_connection;
   std::vector<Gone> gone;
+  std::set<std::string> departed;  // left in good order, and will join nobody else: their votes stay here
 
   Proposal proposal;
   std::string why;            // of the change that is under way
@@ -107,7 +110,9 @@ struct State {
   std::uint64_t attempt_generation = 0;  // of the first world of this attempt
   std::size_t done_and_gone = 0;         // members that had done their part before they were lost
   Instant hold_until{};                  // no proposal before, unless everybody is here: a takeover gathers
+  Instant lead_until{};                  // by a Discovery
   Instant leases_over{};                 // of members that the coordinator before had heard last
+  Instant ghosts_until{};                // what runs on hosts that were given up may live on before
   Instant foreign_until{};               // a node of another run of this job was here: no first world before
   Instant next_herald{};
   bool growing = false;  // the change that is under way is for newcomers only
@@ -127,7 +132,7 @@ void heard(State& state, Node& node);
 bool may_go_on(const State& state);
 /// What others are told of this coordinator.
 Acting acting_here(const State& state);
-void step_down(State& state, const std::string& why, const std::optional<Endpoint>& other);
+void step_down(State& state, const std::string& why, const std::optional<Redirect>& other);
 Node* find(State& state, const std::string& node);
 
 // ---- coordinator_joining.cc: hellos, waiting, the first world ----
@@ -165,8 +170,6 @@ void form_first(State& state, std::size_t size);
 void on_failing(State& state, Node& node, const Failing& failing);
 void on_failed(State& state, Node& node, const Failed& failed);
 void settle(State& state);
-/// Steps down because its own host leaves, where the others are enough to go on without it.
-bool hands_over(State& state);
 /// Whether the job ends when a host is lost: it has a fixed size, and does not restart.
 bool ends_at_a_loss(const State& state) noexcept;
 /// `why`: "no word from it for 3.0 s".

@@ -49,7 +49,6 @@ void finish(State& state, JobEnd end) {
   if (state.stage == Stage::over) return;
   state.stage = Stage::over;
   state.end = std::move(end);
-  state.outputs.emplace_back(TellLease{});
   state.dial_at.reset();
   state.answer_by.reset();
   state.outputs.emplace_back(TellJobOver{*state.end});
@@ -120,7 +119,7 @@ Outputs MemberCore::start(Instant now) {
 }
 
 Outputs MemberCore::on_connected(std::uint64_t uplink, Instant now) {
-  if (uplink != state_->uplink || over()) return {};
+  if (uplink != state_->uplink || state_->stage == Stage::over) return {};
   enter(*state_, now);
   if (state_->dial_at) return answered(*state_);  // it slept, and dials again
   state_->up = true;
@@ -129,7 +128,7 @@ Outputs MemberCore::on_connected(std::uint64_t uplink, Instant now) {
 }
 
 Outputs MemberCore::on_dial_failed(std::uint64_t uplink, const std::string& why, Instant now) {
-  if (uplink != state_->uplink || over()) return {};
+  if (uplink != state_->uplink || state_->stage == Stage::over) return {};
   enter(*state_, now);
   state_->trouble = why;
   ++state_->failed_dials;
@@ -138,18 +137,19 @@ Outputs MemberCore::on_dial_failed(std::uint64_t uplink, const std::string& why,
 }
 
 Outputs MemberCore::on(std::uint64_t uplink, const Message& message, Instant now) {
-  if (uplink != state_->uplink || !state_->up || over()) return {};
+  if (uplink != state_->uplink || !state_->up || state_->stage == Stage::over) return {};
   enter(*state_, now);
   if (state_->up) obey(*state_, message);
   return answered(*state_);
 }
 
 Outputs MemberCore::on_closed(std::uint64_t uplink, Closing how, Instant now) {
-  if (uplink != state_->uplink || !state_->up || over()) return {};
+  if (uplink != state_->uplink || !state_->up || state_->stage == Stage::over) return {};
   enter(*state_, now);
   if (!state_->up) return answered(*state_);
   state_->up = false;
   state_->was_closed = how == Closing::closed || state_->was_closed;
+  state_->coordinator_ended = how == Closing::closed && state_->stage == Stage::joined;
   state_->trouble = how == Closing::closed ? "it closed the connection" : "the connection broke";
   lost_uplink(*state_);
   return answered(*state_);
@@ -167,7 +167,7 @@ Outputs MemberCore::on_stranger(ConnectionId stranger, const Message& message, I
   }
   if (!hello) return answered(state);
   const bool ours = hello->job_id == state.settings.job_id && (hello->run.empty() || hello->run == state.run);
-  if (ours && state.end) {
+  if (ours && state.end && !state.left) {
     state.outputs.emplace_back(Answer{stranger, Message(End{*state.end, false})});
   } else if (ours && state.stage == Stage::joined && !state.here && state.coordinator) {
     state.outputs.emplace_back(
@@ -179,8 +179,8 @@ Outputs MemberCore::on_stranger(ConnectionId stranger, const Message& message, I
 }
 
 Outputs MemberCore::on_stepped_down(const std::string& why, Instant now) {
-  if (over()) return {};
   State& state = *state_;
+  if (state.stage == Stage::over) return {};
   enter(state, now);
   state.trouble = why;
   if (!state.here) return answered(state);
@@ -193,7 +193,7 @@ Outputs MemberCore::on_stepped_down(const std::string& why, Instant now) {
 }
 
 Outputs MemberCore::on_tick(Instant now) {
-  if (over()) return {};
+  if (state_->stage == Stage::over) return {};
   enter(*state_, now);
   due(*state_);
   return answered(*state_);
@@ -201,7 +201,7 @@ Outputs MemberCore::on_tick(Instant now) {
 
 Instant MemberCore::next_deadline() const {
   const State& state = *state_;
-  if (over() || state.stage == Stage::idle) return Instant::max();
+  if (state.stage == Stage::over || state.stage == Stage::idle) return Instant::max();
   Instant next = Instant::max();
   if (state.up) next = state.next_beat;
   if (state.stage != Stage::seeking && !state.dial_at)
@@ -211,7 +211,7 @@ Instant MemberCore::next_deadline() const {
     next = std::min<Instant>(next, state.heard + lease_of(state));
   if (state.dial_at) next = std::min(next, *state.dial_at);
   if (state.answer_by) next = std::min(next, *state.answer_by);
-  if (state.lost_since && state.stage != Stage::joined)
+  if (state.lost_since && state.stage != Stage::joined && !state.left)
     next = std::min<Instant>(next, *state.lost_since + longest_search(state));
   if (state.news.generation == 0 && !state.parked && !state.preparing) next = std::min(next, join_by(state));
   return next;
@@ -311,7 +311,7 @@ Outputs MemberCore::timed_out(Instant now) {
 }
 
 Outputs MemberCore::lapsed(Instant now) {
-  if (over() || !(state_->live || state_->preparing)) return {};
+  if (state_->stage == Stage::over || !(state_->live || state_->preparing)) return {};
   enter(*state_, now);
   if (state_->live || state_->preparing)  // enter() may have ended it
     stop_and_greet_again(*state_, "no answer of the coordinator for " + shown(lease_of(*state_)));
@@ -332,7 +332,7 @@ Outputs MemberCore::leave(const std::string& why, Instant now) {
 }
 
 bool MemberCore::over() const noexcept {
-  return state_->stage == Stage::over;
+  return state_->stage == Stage::over || state_->left;
 }
 
 const KnownConfigurations& MemberCore::known() const noexcept {
@@ -341,6 +341,11 @@ const KnownConfigurations& MemberCore::known() const noexcept {
 
 bool MemberCore::may_begin() const noexcept {
   return !over() && state_->promised == 0 && !bound(*state_);
+}
+
+Instant MemberCore::predecessor_until(Instant now) const noexcept {
+  if (state_->coordinator_ended) return now;
+  return (state_->heard == Instant{} ? now : state_->heard) + lease_of(*state_);
 }
 
 bool MemberCore::left() const noexcept {

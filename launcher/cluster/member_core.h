@@ -15,6 +15,9 @@
 //   seeking   the coordinator is lost: dials the other  one of them welcomes us: joined; our turn:
 //             members by node rank, and offers itself   Coordinate; elastic_timeout: over
 //   over      the end is known                          -
+//
+// A host that its user stopped stays in its stage, with its lease, until what runs there has ended; it obeys
+// no more, and looks for no other coordinator.
 #pragma once
 
 #include <chrono>
@@ -154,6 +157,8 @@ class MemberCore {
 
   /// True once TellJobOver was said: what is left to do is to close.
   bool over() const noexcept;
+  /// What its coordinator ran beside itself has ended by then: it ran only while all its members answered.
+  Instant predecessor_until(Instant now) const noexcept;
   /// No run counts on this node yet: it may begin one itself.
   bool may_begin() const noexcept;
   /// It is over here, and goes on without this node.

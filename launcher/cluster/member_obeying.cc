@@ -3,6 +3,7 @@
 // the first one of a run excepted.
 
 #include <algorithm>
+#include <utility>
 
 #include "launcher/cluster/fence.h"
 #include "launcher/cluster/member_state.h"
@@ -44,7 +45,7 @@ void on_welcome(State& state, const Welcome& welcome) {
   state.coordinator = state.target;
   state.here = state.target.here;
   state.failed_dials = state.redirects = 0;
-  state.was_closed = false;
+  state.was_closed = state.coordinator_ended = false;
   if (!welcome.provisional) state.lost_since.reset();
   state.answer_by.reset();
   state.places.clear();
@@ -148,10 +149,42 @@ void on_list(State& state, const WorldList& list) {
   take_world(state, news, list.world);
 }
 
+void on_beat(State& state, const Beat& beat) {
+  state.heard = state.now;
+  state.their_beat = beat.sent;
+  state.their_beat_came = state.now;
+  confirm(state, beat.echo);
+  answer_beat(state);
+}
+
 void on_end(State& state, const End& end) {
   say(state, KnowsEnd{});
-  state.left = end.left;
-  finish(state, end.end);
+  if (!end.left) {
+    state.outputs.emplace_back(TellLease{});  // no other world follows
+    return finish(state, end.end);
+  }
+  if (std::exchange(state.left, true)) return;
+  // What ends here still has a lease, so that nobody who takes the coordinator's place has to wait for it.
+  state.end = end.end;
+  state.outputs.emplace_back(TellJobOver{end.end});
+}
+
+/// The user stopped this host, and what runs here has its grace. Only the coordinator that knows so counts.
+void obey_leaving(State& state, const Message& message) {
+  const auto* welcome = std::get_if<Welcome>(&message);
+  if (welcome && welcome->resumed) {
+    state.stage = Stage::joined;
+    state.heard = state.now;
+    return confirm(state, state.tried);
+  }
+  if (std::holds_alternative<End>(message)) return say(state, KnowsEnd{});
+  const auto* beat = std::get_if<Beat>(&message);
+  if (beat && state.stage == Stage::joined) return on_beat(state, *beat);
+  if (state.stage == Stage::joined) return;
+  if (welcome) say(state, Leave{"its part is over"});
+  state.outputs.emplace_back(HangUp{});
+  ++state.failed_dials;
+  lost_uplink(state);
 }
 
 void on_refused(State& state, const Refused& refused) {
@@ -203,6 +236,7 @@ void greet(State& state) {
 }
 
 void obey(State& state, const Message& message) {
+  if (state.left) return obey_leaving(state, message);
   if (std::holds_alternative<NotYet>(message)) return not_yet(state);
   if (const auto* its = std::get_if<Redirect>(&message)) return redirected(state, *its);
   if (const auto* its = std::get_if<Welcome>(&message)) return on_welcome(state, *its);
@@ -211,10 +245,7 @@ void obey(State& state, const Message& message) {
   if (state.stage != Stage::joined) return;
   state.heard = state.now;
   if (const auto* its = std::get_if<Beat>(&message)) {
-    state.their_beat = its->sent;
-    state.their_beat_came = state.now;
-    confirm(state, its->echo);
-    answer_beat(state);
+    on_beat(state, *its);
   } else if (const auto* its = std::get_if<Prepare>(&message)) {
     on_prepare(state, *its);
   } else if (const auto* its = std::get_if<WorldNews>(&message)) {

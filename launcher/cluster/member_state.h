@@ -53,6 +53,7 @@ struct State {
   std::optional<Instant> dial_at;    // the next attempt
   std::optional<Instant> answer_by;  // of the one that is under way, while seeking
   int failed_dials = 0;              // in a row
+  bool coordinator_ended = false;    // the launcher of the one that was joined last, and what it ran
   bool was_closed = false;           // the coordinator closed the connection, or its launcher died
   std::string trouble;               // the newest, for people
 

@@ -4,6 +4,7 @@
 // and at its own place in that order itself.
 
 #include <algorithm>
+#include <utility>
 
 #include "launcher/cluster/member_state.h"
 #include "launcher/cluster/message_text.h"
@@ -45,25 +46,35 @@ int patience_of(const State& state) {
   return 3 + 4 * std::clamp(state.news.rank, 0, 10);
 }
 
-void begin_seeking(State& state) {
+void seek(State& state) {
   if (!state.lost_since) state.lost_since = state.now;
   state.up = false;
+  state.stage = Stage::seeking;
+  state.places = places_of(state);
+  state.next_place = 0;
+  state.patience = patience_of(state);
+  state.redirects = 0;
+  state.dial_at = state.now;
+}
+
+void begin_seeking(State& state) {
   fence(state,
         "no word from the coordinator of the job" + (state.trouble.empty() ? "" : ": " + state.trouble));
   if (state.stage == Stage::seeking) return;
   tell(state, NewsLevel::warning, "the coordinator of the job is lost; looking for the others");
-  state.stage = Stage::seeking;
-  state.places = places_of(state);
-  state.next_place = 0;
+  seek(state);
   // One that has just tried in vain to coordinate looks for the others first.
   const auto own =
       std::find_if(state.places.begin(), state.places.end(), [](const Place& place) { return place.here; });
-  if (state.stepped_down && own != state.places.end())
+  if (std::exchange(state.stepped_down, false) && own != state.places.end())
     std::rotate(state.places.begin(), own + 1, state.places.end());
-  state.stepped_down = false;
-  state.patience = patience_of(state);
-  state.redirects = 0;
-  state.dial_at = state.now;
+}
+
+/// The coordinator leaves in good order, and the others are sent here.
+void succeed(State& state) {
+  seek(state);
+  std::erase_if(state.places, [](const Place& place) { return place.here; });
+  state.places.insert(state.places.begin(), Place{{}, true});
 }
 
 Journal journal_of(const State& state) {
@@ -71,7 +82,7 @@ Journal journal_of(const State& state) {
   journal.job_id = state.settings.job_id;
   journal.run = state.run;
   journal.generation = std::max(state.promised, state.news.generation);
-  journal.world = state.world;
+  journal.world = state.world ? state.world : state.others;  // of a spare that is to coordinate
   journal.coordinator = state.world_coordinator;
   journal.past = state.past;
   journal.formed = state.known.newest();
@@ -97,7 +108,7 @@ void give_up(State& state) {
 }  // namespace
 
 bool can_seek(const State& state) noexcept {
-  return state.settings.takeover && state.others != nullptr;
+  return state.settings.takeover && state.others != nullptr && !state.left;
 }
 
 void dial(State& state, const Place& place) {
@@ -150,6 +161,7 @@ void try_next(State& state) {
 }
 
 void redirected(State& state, const Redirect& redirect) {
+  state.known.formed(redirect.heirs);
   state.outputs.emplace_back(HangUp{});
   state.up = false;
   fence(state, redirect.why);
@@ -158,6 +170,7 @@ void redirected(State& state, const Redirect& redirect) {
       state.coordinator && !state.coordinator->here && state.coordinator->endpoint == redirect.coordinator;
   const bool own = redirect.coordinator == state.settings.successor || redirect.coordinator.port == 0;
   if (state.stage != Stage::seeking) {
+    if (own && redirect.heirs.generation != 0 && can_seek(state)) return succeed(state);
     if (!own) state.coordinator = Place{redirect.coordinator};
     if (known || own) return lost_uplink(state);
     return dial(state, *state.coordinator);
@@ -222,7 +235,7 @@ void due(State& state) {
   const bool member = state.news.generation != 0;
   if (!member && !state.parked && !state.preparing && state.now >= join_by(state)) return give_up(state);
   // A coordinator that gathers nodes gives up by itself.
-  const bool searching = state.lost_since && state.stage != Stage::joined;
+  const bool searching = state.lost_since && state.stage != Stage::joined && !state.left;
   if (searching && state.now - *state.lost_since >= longest_search(state)) return give_up(state);
   if (state.up && state.now >= state.next_beat) {
     answer_beat(state);

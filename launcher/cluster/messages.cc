@@ -102,7 +102,7 @@ void fields(A& a, M& m, const End*) {
 }
 template <class A, class M>
 void fields(A& a, M& m, const Redirect*) {
-  a(m.coordinator, m.why);
+  a(m.coordinator, m.why, m.heirs);
 }
 template <class A, class M>
 void fields(A&, M&, const NotYet*) {}

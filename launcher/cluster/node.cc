@@ -20,6 +20,7 @@ constexpr int kVainDials = 5;                          // in a row, then people 
 constexpr int kRefusal = 125;                          // fleetrun's own exit status
 constexpr ConnectionId kHere = ConnectionId{1} << 63;  // from there on: this node's own connections
 constexpr std::chrono::milliseconds kFarewell{7'000};  // for the others to hear how the job ended
+constexpr std::chrono::milliseconds kLastWords{500};   // for the others to read who coordinates from now on
 
 Closing closing_of(const ChannelClosed& closed) {
   return closed.end == ChannelEnd::goodbye ? Closing::closed : Closing::broken;
@@ -192,6 +193,7 @@ void Node::coordinate(std::optional<Journal> journal) {
   settings.run = draw_run();
   settings.seed = std::hash<std::string>()(settings.run);
   settings.own = server_->endpoints().front();
+  if (journal && settings.durable) settings.predecessor_until = member_->predecessor_until(cluster_now());
   if (journal && config_.rendezvous.kind == Rendezvous::Kind::master)
     settings.heralded = config_.rendezvous.master;
   coordinator_ = drive(loop_, settings, std::move(journal), channel_, coordinator_hooks());
@@ -236,6 +238,10 @@ void Node::on_stepped_down(const std::string& why) {
   server_->close_all();
   coordinator_.reset();
   here_ = 0;
+  if (closed_) {
+    server_->stop_listening();
+    farewell_.set(cluster_now() + kLastWords);
+  }
   report([&](MemberCore& member) { return member.on_stepped_down(why, cluster_now()); });
 }
 
@@ -257,6 +263,10 @@ void Node::lead(std::uint64_t, const std::optional<std::string>& state) {
   }
   coordinate(std::move(journal));
   report([](MemberCore& member) { return member.follow(std::nullopt, cluster_now()); });
+}
+
+void Node::leads_until(std::chrono::nanoseconds when) {
+  if (coordinator_) coordinator_->leads_until(std::chrono::duration_cast<Instant>(when));
 }
 
 void Node::follow(const Endpoint& coordinator) {
@@ -420,10 +430,12 @@ void Node::close(std::function<void()> closed) {
   const bool job_over = member_ && member_->over() && !member_->left();
   // After the end this says that it is known here: the coordinator waits for that.
   if (member_) perform(member_->leave("its launcher ends", cluster_now()));
-  // Where the job is over, those who are connected here have to hear it;
-  // else the next coordinator is theirs to find.
-  if (!coordinator_ || !job_over) return later([](Node& node) { node.finish_closing(); });
-  farewell_.set(cluster_now() + kFarewell);
+  // Where the job is over, those who are connected here have to hear it. Where it goes on, what runs on the
+  // others ends, and then they are told which of them coordinates; with etcd that is theirs to find.
+  const bool hands_over = coordinator_ && has_takeover(config_.rendezvous) && coordinator_->core().world();
+  if (!coordinator_ || !(job_over || hands_over)) return later([](Node& node) { node.finish_closing(); });
+  const auto patience = job_over ? kFarewell : coordinator_settings(config_).prepare_timeout + kFarewell;
+  farewell_.set(cluster_now() + patience);
 }
 
 void Node::finish_closing() {

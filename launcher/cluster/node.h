@@ -104,6 +104,7 @@ class Node final : public std::enable_shared_from_this<Node>,
 
   // DiscoveryListener
   void lead(std::uint64_t fence, const std::optional<std::string>& state) override;
+  void leads_until(std::chrono::nanoseconds when) override;
   void follow(const Endpoint& coordinator) override;
   void lost_lead(const std::string& why) override;
   void in_doubt(const std::string& why) override { news(NewsLevel::warning, why); }

@@ -101,7 +101,7 @@ void Simulation::break_link() {
 void Simulation::cause_trouble() {
   Launcher* launcher = some_launcher();
   const Instant how_long = chance_.time(milliseconds(200), milliseconds(7'000));
-  switch (chance_.number(0, 11)) {
+  switch (chance_.number(0, rules_.leavers ? 16 : 11)) {
     case 0:
     case 1: {  // a launcher dies, and another one may come in its place
       if (!launcher) return;
@@ -128,7 +128,8 @@ void Simulation::cause_trouble() {
     case 10:
       return break_link();
     default:
-      if (!launcher || launcher->frozen || !launcher->alive || !chance_.percent(30)) return;
+      if (!launcher || launcher->frozen || !launcher->alive || !(rules_.leavers || chance_.percent(30)))
+        return;
       trace(launcher, [&] { return std::string("is STOPPED by its user"); });
       apply(*launcher, launcher->member->stop(15, now_));
       schedule(*launcher);

@@ -7,6 +7,7 @@
     team.finish(jobs)                                       # all have ended; nothing is left; {host: status}
 """
 
+import collections
 import json
 import pathlib
 import re
@@ -20,6 +21,9 @@ WORKER = pathlib.Path(__file__).with_name("cluster_worker.py")
 PORT = 6768  # every host is a machine of its own, so that any port is free
 CONFIGURATION = re.compile(r"LAUNCH INFO \S+ \S+ (-+|\w+: )")  # lines that say nothing new
 QUICK = 30  # seconds for what takes one or two, where others compute beside
+
+
+Beat = collections.namedtuple("Beat", "host who run first last epoch")
 
 
 class Team:
@@ -97,15 +101,19 @@ class Team:
         assert (not self.jobs
                 or any(job.process.poll() is None for job in self.jobs)), "all launchers have ended"
 
-    def steps(self):
-        """{(host, who): (time of its last step, its epoch)}"""
-        found = {}
+    def beats(self):
+        """Of each process that ever stepped: when first, when last."""
+        found = []
         for path in (self.folder / "steps").iterdir():
             data = path.read_bytes()
-            if len(data) == 16:
-                host, _, who = path.name.partition(".")
-                found[host, who] = struct.unpack("=dq", data)
+            if len(data) == 24:
+                found.append(Beat(*path.name.split(".")[:3], *struct.unpack("=ddq", data)))
         return found
+
+    def steps(self):
+        """{(host, who): (time of its last step, its epoch)}"""
+        return {(beat.host, beat.who): (beat.last, beat.epoch)
+                for beat in sorted(self.beats(), key=lambda beat: beat.last)}
 
     def order(self, whom, what):
         path = self.folder / "orders" / whom
@@ -150,9 +158,22 @@ class Team:
             assert not left, f"files are left on {host.name}: {left}"
 
     def check_worlds(self):
-        """Equal epochs are equal worlds; ranks are unique and contiguous;
+        """Equal epochs of a run are equal worlds; ranks are unique and contiguous;
         the number of trainers is what it says."""
-        for epoch, world in self.worlds().items():
+        runs = {}
+        for record in self.records():
+            worlds = runs.setdefault(record["environment"].get("FLEETRUN_RUN"), {})
+            worlds.setdefault(record["epoch"], {})[record["who"]] = record
+        for worlds in runs.values():
+            self.check_run(worlds)
+        places = {}
+        for one in self.records():  # a process may be started again, but where it was
+            key = (one["environment"].get("FLEETRUN_RUN"), one["epoch"], one["who"])
+            first = places.setdefault(key, one["host"])
+            assert first == one["host"], f"two hosts have {one['who']}: {places}"
+
+    def check_run(self, worlds):
+        for epoch, world in worlds.items():
             trainers = {who: record["environment"] for who, record in world.items()
                         if who.startswith("rank-")}
             told = {(one.get("FLEETRUN_WORLD_HASH"), one["PADDLE_TRAINERS_NUM"],
@@ -165,10 +186,6 @@ class Team:
                         and all(rank < int(number) for rank in ranks)), (epoch, ranks)
                 if endpoints:
                     assert len(set(endpoints.split(","))) == int(number), endpoints
-        places = {}
-        for one in self.records():  # a process may be started again, but where it was
-            assert places.setdefault((one["epoch"], one["who"]),
-                                     one["host"]) == one["host"], f"two hosts have {one['who']}: {places}"
 
     def story(self):
         """Everything that was said, for a failed test."""

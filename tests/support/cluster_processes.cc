@@ -55,12 +55,13 @@ void Simulation::on_world(Launcher& launcher, const cluster::joining::TellWorld&
   check_overlap(launcher);
 }
 
-/// Nobody runs another attempt at this moment: not for a millisecond, and frozen or not.
+/// Nobody runs another attempt at this moment: not for a millisecond, frozen or not. What is to end and has
+/// not ended yet runs.
 void Simulation::check_overlap(const Launcher& later) {
   for (const Launcher& other : launchers_) {
     const Processes& its = other.processes;
     const bool stands = other.lease_stands != Instant{} && now_ >= other.lease_stands;
-    if (!other.alive || its.life != Processes::Life::running || stands) continue;
+    if (!other.alive || its.life == Processes::Life::none || stands) continue;
     if (its.run != later.processes.run || its.attempt == later.processes.attempt) continue;
     violate("#" + std::to_string(other.number) + " still runs epoch " + std::to_string(its.generation) +
             " while #" + std::to_string(later.number) + " begins epoch " +
@@ -84,7 +85,7 @@ void Simulation::on_lease(Launcher& launcher, const cluster::joining::TellLease&
 
 /// fleetrun-init is not frozen with its launcher, which learns of it when it runs again.
 void Simulation::lapse(Launcher& launcher, Instant ends) {
-  if (launcher.lease_ends != ends || launcher.processes.life != Processes::Life::running) return;
+  if (launcher.lease_ends != ends || launcher.processes.life == Processes::Life::none) return;
   trace(&launcher, [] { return std::string("its lease is over"); });
   launcher.processes.life = Processes::Life::none;
   ++launcher.processes.start_number;
@@ -101,7 +102,8 @@ void Simulation::on_over(Launcher& launcher, const cluster::JobEnd& end) {
   outcome_.finished_well |= end.exit_status == 0;
   ++launcher.processes.start_number;
   if (launcher.processes.life != Processes::Life::none) launcher.processes.life = Processes::Life::stopping;
-  at(now_ + chance_.time(milliseconds(1), milliseconds(300)), Happening::leaves, launcher.number);
+  const Instant grace = milliseconds(rules_.leavers ? 3'000 : 300);
+  at(now_ + chance_.time(milliseconds(1), grace), Happening::leaves, launcher.number);
 }
 
 void Simulation::explain(Launcher& launcher) {

@@ -134,8 +134,9 @@ struct Rules {
   Instant chaos_ends{}, judged{}, ended{};
   milliseconds elastic_timeout{}, lost_after{};
   int happenings = 0;
-  Instant work{};      // of an attempt; min(): until some time after the chaos
-  bool coded = false;  // messages go as bytes
+  bool leavers = false;  // many hosts are stopped by their users, and their processes take their time
+  Instant work{};        // of an attempt; min(): until some time after the chaos
+  bool coded = false;    // messages go as bytes
 };
 
 class Simulation {

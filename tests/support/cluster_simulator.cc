@@ -29,6 +29,7 @@ std::string host_name(int host) {
 Simulation::Simulation(std::uint64_t seed, bool traced)
     : chance_(seed), traced_(traced), rules_(draw_rules()) {
   rules_.coded = seed % 64 == 0;
+  rules_.leavers = seed > 1'000'000;
   trace(nullptr, [this] {
     return std::to_string(rules_.hosts) + " hosts, nodes " + std::to_string(rules_.nodes.min) + ":" +
            std::to_string(rules_.nodes.max) + ":" + std::to_string(rules_.nodes.multiple) +

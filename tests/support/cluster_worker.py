@@ -3,10 +3,11 @@
 usage: cluster_worker.py FOLDER    a folder that all hosts share, beside their network
 
 It writes FOLDER/started/…, one JSON object: its environment as far as it is a launcher's, host, pid, time.
-Then it steps: FOLDER/steps/HOST.WHO holds the time of the last step and its epoch. Meanwhile it obeys orders,
-files in FOLDER/orders named after itself: `all`, `host-h1`, `rank-0`, `server-0`, each also with `.EPOCH` at
-the end. An order is a word and a value: `exit 3`, `kill 9`, `raise TEXT`;
-FOLDER/obeyed holds the names of those that were read.
+Then it steps: FOLDER/steps/HOST.WHO.RUN.PID holds the times of its first and its last step, and its epoch.
+Meanwhile it obeys orders, files in FOLDER/orders named after itself: `all`, `host-h1`, `rank-0`, `server-0`,
+each also with `.EPOCH` at the end. An order is a word and a value: `exit 3`, `kill 9`, `raise TEXT`,
+`linger 2` (it steps on for so many seconds after a SIGTERM); FOLDER/obeyed holds the names of those that were
+read.
 """
 
 import json
@@ -39,6 +40,8 @@ def obey(who, order, value):
         signal.pause()
     elif order == "raise":
         raise RuntimeError(value)
+    elif order == "linger":
+        signal.signal(signal.SIGTERM, lambda *_: signal.setitimer(signal.ITIMER_REAL, float(value)))
 
 
 def main():
@@ -60,10 +63,11 @@ def main():
     write(folder / "started" / f"{host}.{epoch}.{who}.{os.getpid()}.{time.monotonic_ns()}",
           json.dumps(record))
     print(f"{who} of epoch {epoch} on {host} started", flush=True)
-    steps = os.open(folder / "steps" / f"{host}.{who}", os.O_WRONLY | os.O_CREAT, 0o644)
-    orders, seen = folder / "orders", 0
+    own = f"{host}.{who}.{values.get('FLEETRUN_RUN', 'none')}.{os.getpid()}-{time.monotonic_ns()}"
+    steps = os.open(folder / "steps" / own, os.O_WRONLY | os.O_CREAT, 0o644)
+    orders, seen, first = folder / "orders", 0, time.time()
     while True:
-        os.pwrite(steps, struct.pack("=dq", time.time(), int(epoch)), 0)
+        os.pwrite(steps, struct.pack("=ddq", first, time.time(), int(epoch)), 0)
         changed = os.stat(orders).st_mtime_ns
         # A change just now may be followed by another one with the same time.
         if changed != seen or time.time_ns() - changed < 100_000_000:

@@ -99,6 +99,30 @@ def test_a_coordinator_that_is_stopped_leaves_the_job_to_the_others_at_once(rig,
     assert team.jobs[0].finish().status == 143
 
 
+@pytest.mark.parametrize("hosts, number", [(2, 1), (3, 1), (3, 3)], ids=["1 of 2", "1 of 3", "3 of 3"])
+def test_a_host_that_is_stopped_has_its_grace_and_the_others_go_on_after_it(rig, team, hosts, number):
+    """Also the coordinator's, which hands over."""
+    flags = (f"--nnodes=1:{hosts}", *ELASTIC[1:])
+    team.meet(rig.hosts[:hosts], *flags)
+    first = team.wait_for_world(hosts)
+    stopped = rig.hosts[number - 1]
+    team.order(f"host-{stopped.name}.{epoch_of(first)}", "linger 2")
+    order = team.folder / "obeyed" / f"host-{stopped.name}.{epoch_of(first)}"
+    wait_until(order.exists, "the order")
+
+    def last_step():
+        return max(at for (host, _), (at, _) in team.steps().items() if host == stopped.name)
+
+    wait_until(lambda: last_step() > order.stat().st_mtime, "a step after it")
+    asked = time.time()
+    team.jobs[number - 1].signal(signal.SIGTERM)
+    second = team.wait_for_world(hosts - 1, after=epoch_of(first))
+    assert stopped.name not in hosts_in(second) and len(team.worlds()) == 2
+    assert asked + 1.9 < last_step() < min(record["at"] for record in second.values())
+    assert team.jobs[number - 1].finish().status == 143
+    finish(team, *[host for host in rig.hosts[:hosts] if host is not stopped])
+
+
 def test_a_host_whose_link_comes_back_joins_again(rig, team):
     h1, h2, h3, h4, _ = rig.hosts
     first = four(rig, team)

@@ -388,3 +388,54 @@ TEST_CASE("a Discovery says where to go, and again when that changes") {
   host.take(host.core.follow(std::nullopt, host.now));
   CHECK(host.newest<Dial>()->here);
 }
+
+TEST_CASE("a host that its user stopped has a lease until it has gone, and follows nobody else") {
+  Host host(node(2, true));
+  host.join(2, 2);
+  host.take(host.core.stop(15, host.now));
+  host.hear(End{{143, "stopped by SIGTERM on h2", "h2", {}}, true});
+  CHECK(host.newest<TellJobOver>()->end.exit_status == 143);
+  CHECK(host.core.over());
+  CHECK(host.core.left());
+  host.pass(seconds(1));
+  host.hear(Beat{host.now, host.now, {}});
+  CHECK(host.newest<joining::TellLease>()->ends == host.now + seconds(3) - kLeaseMargin);
+  CHECK(host.said<Beat>()->echo == host.now);
+  SUBCASE("what runs is to end for the others, or has begun") {
+    host.hear(Prepare{2, "h1 came", false, {}, {}});
+    host.world(2, 2, 2);
+    CHECK_FALSE(host.newest<TellPrepare>());
+    CHECK(host.newest<TellWorld>()->news.generation == 1);
+  }
+  SUBCASE("its connection breaks: it says so again where it was, and nowhere else") {
+    host.take(host.core.on_closed(host.uplink(), Closing::broken, host.now));
+    host.pass(milliseconds(300));
+    host.connect();
+    host.welcome(true);
+    host.hear(End{{143, "stopped by SIGTERM on h2", "h2", {}}, true});
+    CHECK(host.said<KnowsEnd>());
+    CHECK_FALSE(host.newest<TellFenced>());
+  }
+  SUBCASE("the coordinator is lost: what runs here ends with its lease") {
+    host.pass(seconds(3));
+    CHECK(host.newest<TellFenced>());
+    CHECK_FALSE(host.newest<joining::Coordinate>());
+  }
+  host.take(host.core.leave("its launcher ends", host.now));
+  CHECK(host.newest<HangUp>());
+}
+
+TEST_CASE("a host to which its leaving coordinator sends the others coordinates at once") {
+  Host host(node(2, true));
+  host.join(2, 2);
+  const Configuration heirs{2, 0, node(2).node, {node(2).node}};
+  host.hear(Prepare{2, "h1 leaves", false, heirs, {1, 0, node(1).node, {node(1).node, node(2).node}}});
+  host.take(host.core.ready(2, node(2).offer, host.now));
+  host.hear(Redirect{{"h2", 9'100}, "the host that coordinated the job leaves it", heirs});
+  host.pass(milliseconds(100));
+  const auto order = host.newest<joining::Coordinate>();
+  REQUIRE(order);
+  CHECK(order->journal.formed == heirs);
+  CHECK(host.newest<Dial>()->here);
+  CHECK_FALSE(host.newest<TellFenced>());
+}

@@ -73,6 +73,7 @@ std::vector<Message> one_of_each() {
   all.emplace_back(Refused{"no", "do that", 125});
   all.emplace_back(Waiting{"waiting for 1 of 4 hosts"});
   all.emplace_back(Parked{"the job is full"});
+  all.emplace_back(Redirect{h2, "it leaves", configuration});
   all.emplace_back(Prepare{4, "h2 was lost", true, configuration, configuration});
   WorldNews news;
   news.generation = 4;
