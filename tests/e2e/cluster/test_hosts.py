@@ -422,8 +422,11 @@ def test_a_rank_that_no_host_has_cannot_be_shown(hosts, work):
 
 def test_with_show_fail_only_what_failed_is_shown(hosts, work):
     work.script("fail.py",
-                "import os, sys, time\nprint('rank', os.environ['PADDLE_TRAINER_ID'], flush=True)\n"
-                "if os.environ['PADDLE_TRAINER_ID'] == '3': time.sleep(0.2); sys.exit(4)\ntime.sleep(60)\n")
+                "import os, pathlib, sys, time\nrank = os.environ['PADDLE_TRAINER_ID']\n"
+                "print('rank', rank, flush=True)\npathlib.Path(f'up{rank}').touch()\n"
+                "while rank == '3' and not all(os.path.exists(f'up{each}') for each in range(4)):\n"
+                "    time.sleep(0.01)\n"
+                "sys.exit(4) if rank == '3' else time.sleep(60)\n")
     job = hosts.run("--hosts", "h1:2,h2:2", "--show", "fail", "fail.py")
     assert job.status == 4
     assert job.out == "h2:trainer 3 | rank 3\n"

@@ -126,7 +126,8 @@ def test_a_stopped_worker_hangs_and_is_said_to_be_stopped(work, python, no_tools
         "lock = threading.Lock()\nlock.acquire()\nlock.acquire()\n",
         # A thread beats, and the main thread keeps the interpreter's lock:
         # ctypes.PyDLL does not give it back.
-        "threading.Thread(target=beat_until, args=('never',), daemon=True).start()\ntime.sleep(0.1)\n"
+        "begun = threading.Event()\ndef run():\n    beat()\n    begun.set()\n    beat_until('never')\n"
+        "threading.Thread(target=run, daemon=True).start()\nbegun.wait()\n"
         "ctypes.PyDLL(None).sleep(86400)\n",
         "beat()\nos.kill(os.getpid(), 19)\n",
     ],

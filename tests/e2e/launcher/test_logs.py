@@ -1,10 +1,14 @@
 """What the terminal shows of the logs, and what the logs say afterwards."""
 
+import array
+import fcntl
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
+import termios
 
 import pytest
 from fleetrun_job import Job, clean_environment, find_fleetrun, wait_until
@@ -57,7 +61,9 @@ def test_choices_that_are_none(work, flags, says):
 
 @pytest.mark.parametrize("choice", ["first", "all"])
 def test_a_reader_that_leaves_or_sleeps_costs_the_processes_nothing(work, choice):
-    for reader in ("head -1", "sleep 1"):
+    asleep = 'until [ "$(stat -c %s log/workerlog.1 2>/dev/null)" = 3000000 ]; do sleep 0.01; done'
+    for reader in ("head -1", f"{{ {asleep}; }}"):
+        shutil.rmtree(work.directory / "log", ignore_errors=True)
         line = (f"{find_fleetrun()} --show={choice} --log_level=ERROR --nproc_per_node=2 /bin/sh -c 'yes | "
                 f"head -c 3000000' | {reader}")
         shell = ["/bin/bash", "-o", "pipefail", "-c", line]
@@ -90,10 +96,17 @@ def test_logs_of_a_past_job(work):
 
 def test_logs_wait_for_a_reader_that_is_slow(work):
     work.run("--show=none", "/bin/sh", "-c", "yes | head -c 300000")
-    line = f"{find_fleetrun()} logs | {{ sleep 0.3; wc -c; }}"
-    result = subprocess.run(["/bin/bash", "-c", line], cwd=work.directory, env=clean_environment(),
-                            capture_output=True, timeout=30)
-    assert result.stdout.strip() == b"300000", result.stderr
+    with subprocess.Popen([find_fleetrun(), "logs"], cwd=work.directory, env=clean_environment(),
+                          stdout=subprocess.PIPE) as logs:
+        most = fcntl.fcntl(logs.stdout, fcntl.F_GETPIPE_SZ)
+
+        def is_full():
+            held = array.array("i", [0])
+            fcntl.ioctl(logs.stdout, termios.FIONREAD, held)
+            return held[0] > most - select.PIPE_BUF
+
+        wait_until(is_full, "a pipe that takes no more")
+        assert len(logs.stdout.read()) == 300000
 
 
 CHATTER = """#!/bin/sh
