@@ -41,9 +41,4 @@ bool watches_steps(const JobConfig& config) {
   return config.hang.timeout.count() > 0 || restart_rules(config).any() || needs_heartbeats(config.inject);
 }
 
-int servers_of(const JobConfig& config) noexcept {
-  if (config.mode != Mode::ps) return 0;
-  return config.servers.empty() ? config.server_num.value_or(1) : static_cast<int>(config.servers.size());
-}
-
 }  // namespace fleetrun::launcher

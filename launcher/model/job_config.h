@@ -228,7 +228,4 @@ RestartRules restart_rules(const JobConfig& config);
 /// Whether somebody asks how far the processes are: for hangs, progress between restarts, injections.
 bool watches_steps(const JobConfig& config);
 
-/// The number of servers and trainers that are to run, all of them on this host.
-int servers_of(const JobConfig& config) noexcept;
-
 }  // namespace fleetrun::launcher

@@ -163,7 +163,6 @@ class ChannelClient final : public Client {
   /// Fills in the squares of the step, once every participant has sent what it pushes.
   void measure(const wire::Header& head, std::vector<wire::PushDraft>& drafts);
   void encode(const Push& request, std::vector<wire::PushDraft>& drafts);
-  void check_finite(const std::vector<wire::PushDraft>& drafts) const;
   /// One request made by make(server) to every server; join as in PendingCalls.
   void ask_all(wire::Header header, const std::function<Message(std::uint32_t)>& make,
                PendingCalls::Join join = {});

@@ -98,7 +98,7 @@ TEST_CASE("servers or trainers make it a ps job, whatever run_mode says, with a 
   CHECK(config.mode == Mode::ps);
   CHECK(config.notes ==
         std::vector<std::string>{"run_mode is ps, not collective, because --server_num is given"});
-  CHECK(servers_of(config) == 1);
+  CHECK(config.server_num == 1);
 }
 
 TEST_CASE("a flag wins over the environment, and says so where the two disagree") {

@@ -42,7 +42,7 @@ struct Spec {
       for (int i = 0; i < count; ++i) list.push_back({"127.0.0.1", port++});
       return list;
     };
-    result.servers = endpoints(servers_of(config));
+    result.servers = endpoints(config.mode == Mode::ps ? config.server_num.value_or(1) : 0);
     const auto trainers = config.mode == Mode::ps ? config.trainer_num : config.nproc_per_node;
     result.trainers = endpoints(trainers.value_or(0));
     result.rendezvous = {"127.0.0.1", 9000};
