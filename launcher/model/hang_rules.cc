@@ -14,6 +14,9 @@ using std::chrono::nanoseconds;
 constexpr milliseconds kShortestPeriod{20}, kLongestPeriod{5'000};
 constexpr int kLooksPerTimeout = 10;
 constexpr int kLateLooks = 2;  // a pause between looks counts as this many at most
+// Who was silent this many looks after another hangs with it: ranks that stop together are seen by different
+// looks, and the one that the others wait for may be the last.
+constexpr int kTogetherLooks = 2;
 
 // Less than this is not work: the kernel counts in ticks of 10 ms, and a waiting interpreter or a thread that
 // wakes up to look at the clock uses some parts of a thousand of a core.
@@ -78,6 +81,7 @@ HangFindings HangJudge::look(nanoseconds now, std::span<const Vitals> processes)
   }
   std::stable_sort(findings.silent.begin(), findings.silent.end(),
                    [](const Silence& a, const Silence& b) { return a.lasted > b.lasted; });
+  if (!findings.silent.empty() && findings.silent.front().lasted < rules_.timeout) findings.silent.clear();
   return findings;
 }
 
@@ -102,7 +106,7 @@ std::optional<Silence> HangJudge::judge(const Seen& seen, bool serves) const {
   if (seen.debugged) return std::nullopt;
   const auto silence = [&](nanoseconds since, std::string what) -> std::optional<Silence> {
     const auto lasted = std::chrono::duration_cast<milliseconds>(time_ - since);
-    if (lasted < rules_.timeout) return std::nullopt;
+    if (lasted < rules_.timeout - kTogetherLooks * look_period(rules_)) return std::nullopt;
     std::string why = std::move(what) + " for " + seconds_text(lasted);
     if (seen.last.step) why += " (step " + std::to_string(*seen.last.step) + " was its last)";
     return Silence{0, lasted, std::move(why), seen.last.step, seen.last.stopped};

@@ -66,7 +66,7 @@ struct Silence {
 
 /// Processes by index in the plan.
 struct HangFindings {
-  std::vector<Silence> silent;        // all that hang now; the longest silence first
+  std::vector<Silence> silent;        // all that hang now, or soon after the first; the longest silence first
   std::vector<std::size_t> debugged;  // not judged from now on
 };
 

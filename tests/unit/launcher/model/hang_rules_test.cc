@@ -217,3 +217,19 @@ TEST_CASE("the longest silence comes first") {
   CHECK(findings.silent[1].index == 0);
   CHECK(findings.silent[2].index == 2);
 }
+
+TEST_CASE("who was silent two looks after the first hangs with it, who was later does not") {
+  Court court(3);
+  const int last_beats[] = {5, 7, 8};
+  int looks = 0;
+  const HangFindings findings = court.pass(60s, [&] {
+    for (std::size_t i = 0; i < 3; ++i)
+      if (looks < last_beats[i]) ++court.vitals[i].beats;
+    ++looks;
+  });
+  REQUIRE(findings.silent.size() == 2);
+  CHECK(findings.silent[0].index == 0);
+  CHECK(findings.silent[0].lasted == 10s);
+  CHECK(findings.silent[1].index == 1);
+  CHECK(findings.silent[1].lasted == 8s);
+}
