@@ -47,6 +47,7 @@ def test_ddp_fsdp2_and_dtensor_are_bit_for_bit_as_over_gloo(torch_python, versio
 def test_what_it_has_not_is_refused_in_words(torch_python, version, tmp_path):
     script = tmp_path / "train.py"
     script.write_text("""
+import os
 import torch
 import torch.distributed as td
 try:
@@ -54,6 +55,10 @@ try:
 except RuntimeError as error:
     print(error.kind, error.what)
     raise SystemExit
+try:
+    td.init_process_group("fleetrun", init_method=f"file://{__file__}.{os.getpid()}", rank=0, world_size=3)
+except RuntimeError as error:
+    print(error)
 td.init_process_group("fleetrun")
 for call in (lambda: td.all_reduce(torch.ones(2, dtype=torch.int64), td.ReduceOp.BAND),
              lambda: td.send(torch.ones(2), dst=1 - td.get_rank(), tag=3)):
@@ -65,7 +70,8 @@ td.destroy_process_group()
 """, encoding="utf-8")
     done, logs = job(torch_python, tmp_path, [script])
     assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
-    for log in logs:
+    for rank, log in enumerate(logs):
+        assert version < OLDEST or f"rank 0 of 3, and the environment says {rank} of 2" in log, log
         if version < OLDEST:
             assert "backend \"fleetrun\" with PyTorch" in log, log
         else:

@@ -415,14 +415,15 @@ _made: collections.Counter[str] = collections.Counter()
 
 def _create(options: Any, _: Any = None) -> ProcessGroup:
     """The group that torch.distributed asks for; all of its ranks ask for the same ones in the same order."""
-    ranks = list(options.global_ranks_in_group) or list(range(the_world.size))
+    ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     rank = options.group_rank
-    if the_world.rank != ranks[rank]:
+    is_whole = not options.global_ranks_in_group
+    if the_world.rank != ranks[rank] or is_whole and options.group_size != the_world.size:
         raise Error(
             "config",
-            f"torch.distributed says that this is rank {ranks[rank]} of the job, and the environment says "
-            f"{the_world.rank}",
-            'take rank and world size from the environment: init_process_group("fleetrun")',
+            f"torch.distributed says that this is rank {ranks[rank]} of {options.group_size}, and the "
+            f"environment says {the_world.rank} of {the_world.size}",
+            'take both from the environment: init_process_group("fleetrun"), in a job that fleetrun started',
         )
     seconds = options.timeout if isinstance(options.timeout, datetime.timedelta) else None
     within = {} if seconds is None else {"call_within": seconds.total_seconds()}
