@@ -56,10 +56,10 @@ void with_element(std::size_t bytes, const With& with) {
 
 class GlooCommunicator : public Communicator {
  public:
-  GlooCommunicator(Place place, std::vector<Proven> mesh, const GlooOptions& options)
+  GlooCommunicator(Place place, std::vector<SealedSocket> mesh, const GlooOptions& options)
       : place_(place),
         options_(options),
-        links_(place, std::move(mesh), options.access.secret.has_value()),
+        links_(place, std::move(mesh)),
         context_(make_gloo_context(links_, [this](const std::function<bool()>& holds) { wait(holds); })),
         sent_(static_cast<std::size_t>(place.size)),
         received_(static_cast<std::size_t>(place.size)),
@@ -385,7 +385,7 @@ void GlooCommunicator::receive(const Call& call) {
 }  // namespace
 
 std::unique_ptr<Communicator> make_gloo_communicator(Place place, Store& store, const GlooOptions& options) {
-  std::vector<Proven> mesh =
+  std::vector<SealedSocket> mesh =
       connect_mesh(place, store, {options.name, options.address, options.access, options.meet_within});
   return std::make_unique<GlooCommunicator>(std::move(place), std::move(mesh), options);
 }

@@ -1,13 +1,11 @@
 // Messages between the ranks of a group, over one connection for each pair: buffers are sent from where they
 // are and received to where they belong. collective/cpu/gloo_context.h gives them to Gloo's algorithms.
 //
-//   message   u64 slot │ u64 n │ code[16] │ payload[n] │ code[16]         integers little-endian
+//   message   u64 slot │ u64 n │ payload[n]         integers little-endian
 //
-// A slot says what a message is; a receive gets the first message of its slot. The first code
-// (runtime/secure/message_code) is over slot and n, which are believed only then; the second one over the
-// payload too. Both are under the message's number in its direction: a message that was changed, left out or
-// comes from somebody else is noticed. Where the job has no secret (--insecure) there are no codes. A message
-// that is not awaited yet takes memory as its bytes come.
+// A slot says what a message is; a receive gets the first message of its slot. A message that is not awaited
+// yet takes memory as its bytes come. What was changed, left out or comes from somebody else is noticed by
+// the connection (runtime/connect/sealed_socket), except with --insecure.
 //
 // There is no thread: bytes move while somebody waits. So a rank that makes no calls receives nothing, and
 // its peers wait for it when the kernel's buffers are full.
@@ -21,7 +19,7 @@
 
 #include "collective/base/communicator.h"
 #include "runtime/base/error.h"
-#include "runtime/connect/connector.h"
+#include "runtime/connect/sealed_socket.h"
 
 namespace fleetrun::collective {
 
@@ -36,7 +34,7 @@ class RankLinks {
   using Clock = std::chrono::steady_clock;
 
   /// `mesh` as connect_mesh() gives it.
-  RankLinks(Place place, std::vector<Proven> mesh, bool has_codes);
+  RankLinks(Place place, std::vector<SealedSocket> mesh);
   ~RankLinks();
   RankLinks(const RankLinks&) = delete;
   RankLinks& operator=(const RankLinks&) = delete;

@@ -25,9 +25,9 @@ struct MeshOptions {
   std::chrono::milliseconds meet_within{60'000};
 };
 
-/// By rank; this rank's own is empty. The sockets do not block.
+/// By rank; this rank's own is empty.
 /// Throws: Error(timeout) naming who did not come, Error(network) naming who cannot be reached,
 /// Error(config) for another secret.
-std::vector<Proven> connect_mesh(const Place& place, Store& store, const MeshOptions& options);
+std::vector<SealedSocket> connect_mesh(const Place& place, Store& store, const MeshOptions& options);
 
 }  // namespace fleetrun::collective

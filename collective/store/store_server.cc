@@ -2,12 +2,10 @@
 // The authenticating acceptor has a thread of its own.
 #include "collective/store/store_server.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -21,8 +19,8 @@
 
 #include "collective/store/store_state.h"
 #include "runtime/base/error.h"
+#include "runtime/base/frames.h"
 #include "runtime/connect/authenticating_acceptor.h"
-#include "runtime/secure/sealed_frames.h"
 
 namespace fleetrun::collective {
 namespace {
@@ -34,43 +32,26 @@ constexpr std::chrono::seconds kForTheOthers{1};
 
 /// Of a client that has proved the secret.
 struct Connection {
-  Connection(UniqueFd file, const SessionKeys& keys, std::string_view early)
-      : socket(std::move(file)), sealer(keys.to_peer), opener(keys.from_peer, kMaxStoreBytes) {
-    opener.receive(early);
-  }
+  explicit Connection(SealedSocket connected) : socket(std::move(connected)) {}
 
-  bool has_output() const noexcept { return sent < output.size(); }
-  /// False when the connection has ended.
-  bool flush() {
-    while (has_output()) {
-      const ssize_t count =
-          ::send(socket.value(), output.data() + sent, output.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (count < 0) return errno == EAGAIN || errno == EINTR;
-      sent += static_cast<std::size_t>(count);
-    }
-    output.clear();
-    sent = 0;
-    return true;
-  }
-  /// Why the connection has ended; empty: it goes on.
+  /// Why the connection has ended; empty: it goes on. Throws: Error(data) as SealedSocket does.
   std::string receive() {
-    char block[16384];
-    const ssize_t count = ::recv(socket.value(), block, sizeof block, MSG_DONTWAIT);
-    if (count > 0) {
-      opener.receive({block, static_cast<std::size_t>(count)});
-      return {};
+    std::array<std::byte, 16384> block;
+    for (;;) {
+      const ssize_t count = socket.receive(block);
+      if (count > 0) {
+        reader.receive({reinterpret_cast<const char*>(block.data()), static_cast<std::size_t>(count)});
+        continue;
+      }
+      if (count == 0 || errno == ECONNRESET) return "its process has ended";
+      return errno == EAGAIN || errno == EINTR
+                 ? std::string()
+                 : std::string("it can no longer be reached: ") + std::strerror(errno);
     }
-    if (count == 0 || errno == ECONNRESET) return "its process has ended";
-    return errno == EAGAIN || errno == EINTR
-               ? std::string()
-               : std::string("it can no longer be reached: ") + std::strerror(errno);
   }
 
-  UniqueFd socket;
-  FrameSealer sealer;
-  FrameOpener opener;
-  std::string output;
-  std::size_t sent = 0;
+  SealedSocket socket;
+  FrameReader reader{kMaxStoreBytes};
 };
 
 }  // namespace
@@ -98,7 +79,7 @@ struct StoreServer::State {
   UniqueFd woken;
   std::atomic<bool> stopping = false;
   std::mutex mutex;
-  std::vector<AcceptedConnection> accepted_connections;  // whom the authenticating acceptor has let in
+  std::vector<SealedSocket> accepted;  // whom the authenticating acceptor has let in
 
   // The thread's own.
   StoreState store_state;
@@ -113,16 +94,16 @@ struct StoreServer::State {
 void StoreServer::State::take_accepted() {
   std::uint64_t count;
   static_cast<void>(!::read(woken.value(), &count, sizeof count));
-  std::vector<AcceptedConnection> taken;
+  std::vector<SealedSocket> taken;
   {
     const std::lock_guard lock(mutex);
-    taken.swap(accepted_connections);
+    taken.swap(accepted);
   }
-  for (AcceptedConnection& accepted : taken) {
-    end_when_silent(accepted.connection.value());
+  for (SealedSocket& socket : taken) {
+    socket.end_when_silent();
     const std::uint64_t client = next_client++;
-    connections.try_emplace(client, std::move(accepted.connection), accepted.keys, accepted.early);
-    serve(client);
+    connections.try_emplace(client, std::move(socket));
+    serve(client);  // what came with its proof
   }
 }
 
@@ -130,8 +111,11 @@ void StoreServer::State::send(const std::vector<StoreState::Output>& outputs) {
   for (const StoreState::Output& output : outputs) {
     const auto found = connections.find(output.to);
     if (found == connections.end()) continue;
-    found->second.sealer.seal(encode(output.message), found->second.output);
-    if (!found->second.flush()) end(output.to, "its process has ended");
+    SealedSocket& socket = found->second.socket;
+    std::string frame;
+    append_frame(encode(output.message), frame);
+    socket.queue(frame);
+    if (!socket.flush()) end(output.to, "its process has ended");
   }
 }
 
@@ -142,11 +126,13 @@ void StoreServer::State::end(std::uint64_t client, const std::string& why) {
 
 void StoreServer::State::serve(std::uint64_t client) {
   try {
+    const std::string why = connections.at(client).receive();
     while (connections.contains(client)) {
-      const auto body = connections.at(client).opener.next();
-      if (!body) return;
+      const auto body = connections.at(client).reader.next();
+      if (!body) break;
       send(store_state.receive(client, decode_store_message(*body)));
     }
+    if (!why.empty()) end(client, why);
   } catch (const Error& error) {
     rejections.note("client " + std::to_string(client), error.what());
     end(client, std::string("its connection is broken: ") + error.what());
@@ -163,8 +149,8 @@ void StoreServer::State::run() {
     watched.assign({{last ? -1 : woken.value(), POLLIN, 0}});
     clients.clear();
     for (const auto& [client, connection] : connections) {
-      watched.push_back({connection.socket.value(),
-                         static_cast<short>(POLLIN | (connection.has_output() ? POLLOUT : 0)), 0});
+      watched.push_back({connection.socket.fd(),
+                         static_cast<short>(POLLIN | (connection.socket.has_output() ? POLLOUT : 0)), 0});
       clients.push_back(client);
     }
     const auto left = last ? std::chrono::ceil<std::chrono::milliseconds>(*last - Clock::now()).count() : -1;
@@ -173,14 +159,11 @@ void StoreServer::State::run() {
     for (std::size_t i = 0; i < clients.size(); ++i) {
       const auto found = connections.find(clients[i]);
       if (watched[i + 1].revents == 0 || found == connections.end()) continue;
-      if ((watched[i + 1].revents & POLLOUT) != 0 && !found->second.flush()) {
+      if ((watched[i + 1].revents & POLLOUT) != 0 && !found->second.socket.flush()) {
         end(clients[i], "its process has ended");
         continue;
       }
-      if ((watched[i + 1].revents & ~POLLOUT) == 0) continue;
-      const std::string why = found->second.receive();
-      serve(clients[i]);
-      if (!why.empty()) end(clients[i], why);
+      if ((watched[i + 1].revents & ~POLLOUT) != 0) serve(clients[i]);
     }
     while (!ended.empty()) {
       const auto [client, why] = std::move(ended.back());
@@ -198,10 +181,10 @@ StoreServer::StoreServer(StoreServerOptions options) : state_(std::make_unique<S
   state.thread = std::thread([&state] { state.run(); });
   std::vector<AuthListener> auth_listeners;
   auth_listeners.push_back(
-      {std::move(listener.socket), kStorePurpose, false, [&state](AcceptedConnection accepted) {
+      {std::move(listener.socket), kStorePurpose, false, [&state](SealedSocket accepted) {
          {
            const std::lock_guard lock(state.mutex);
-           state.accepted_connections.push_back(std::move(accepted));
+           state.accepted.push_back(std::move(accepted));
          }
          state.wake();
        }});
@@ -217,17 +200,6 @@ StoreServer::~StoreServer() {
 
 const std::string& StoreServer::endpoint() const noexcept {
   return state_->endpoint;
-}
-
-void end_when_silent(int connection) noexcept {
-  const auto set = [connection](int level, int option, int value) {
-    ::setsockopt(connection, level, option, &value, sizeof value);
-  };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 15000);  // ms
 }
 
 }  // namespace fleetrun::collective

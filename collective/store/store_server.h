@@ -38,7 +38,4 @@ class StoreServer {
   std::unique_ptr<State> state_;
 };
 
-/// A connection whose other end is gone without a word (its host is off, or cut off) ends within 15 s.
-void end_when_silent(int connection) noexcept;
-
 }  // namespace fleetrun::collective

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -16,8 +17,8 @@
 #include "collective/store/store_server.h"
 #include "collective/store/store_state.h"
 #include "runtime/base/error.h"
+#include "runtime/base/frames.h"
 #include "runtime/connect/connector.h"
-#include "runtime/secure/sealed_frames.h"
 
 namespace fleetrun::collective {
 namespace {
@@ -54,11 +55,11 @@ struct TcpStore::State {
   TcpStoreOptions options;
   const std::string server_name;
   std::optional<StoreServer> server;  // of rank 0
-  UniqueFd connection, woken;
-  std::optional<FrameOpener> opener;
+  UniqueFd woken;
+  FrameReader reader{kMaxStoreBytes};
 
-  std::mutex sending;  // before `mutex`
-  std::optional<FrameSealer> sealer;
+  std::mutex connected;  // guards the connection; before `mutex`
+  SealedSocket connection;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -79,38 +80,27 @@ void TcpStore::State::connect() {
                                       options.attempt});
     endpoint = server->endpoint();
   }
-  Proven proven =
+  connection =
       connect_until(endpoint,
                     {.name = server_name,
                      .access = options.access,
                      .purpose = kStorePurpose,
                      .secret_hint = std::string("let one fleetrun start all trainers; ") + kSecretHint},
                     deadline);
-  connection = std::move(proven.connection);
-  end_when_silent(connection.value());
-  sealer.emplace(proven.keys.to_peer);
-  opener.emplace(proven.keys.from_peer, kMaxStoreBytes);
+  connection.end_when_silent();
   thread = std::thread([this] { run(); });
   ask({Kind::hello, 0, options.rank, options.attempt, std::to_string(options.size)});
 }
 
 /// Whole frames, one thread at a time. A store that is gone is found out by the thread that reads.
 void TcpStore::State::send(const StoreMessage& message) {
-  const std::lock_guard lock(sending);
-  std::string bytes;
-  sealer->seal(encode(message), bytes);
-  std::size_t sent = 0;
-  while (sent < bytes.size()) {
-    const ssize_t count =
-        ::send(connection.value(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count >= 0) {
-      sent += static_cast<std::size_t>(count);
-    } else if (errno == EAGAIN || errno == EINTR) {
-      pollfd writable{connection.value(), POLLOUT, 0};
-      ::poll(&writable, 1, -1);
-    } else {
-      return;
-    }
+  std::string frame;
+  append_frame(encode(message), frame);
+  const std::lock_guard lock(connected);
+  connection.queue(frame);
+  while (connection.flush() && connection.has_output()) {
+    pollfd writable{connection.fd(), POLLOUT, 0};
+    ::poll(&writable, 1, -1);
   }
 }
 
@@ -208,19 +198,22 @@ void TcpStore::State::end(const std::string& why) {
 
 /// Why the connection has ended; empty: it goes on.
 std::string TcpStore::State::receive() {
-  char block[16384];
-  const ssize_t count = ::recv(connection.value(), block, sizeof block, MSG_DONTWAIT);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-  if (count < 0 && errno != ECONNRESET)
-    return std::string("can no longer be reached: ") + std::strerror(errno);
-  if (count <= 0) return "has ended";
-  opener->receive({block, static_cast<std::size_t>(count)});
-  while (const auto body = opener->next()) take(decode_store_message(*body));
-  return {};
+  std::array<std::byte, 16384> block;
+  for (;;) {
+    std::unique_lock lock(connected);
+    const ssize_t count = connection.receive(block);
+    lock.unlock();
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+    if (count < 0 && errno != ECONNRESET)
+      return std::string("can no longer be reached: ") + std::strerror(errno);
+    if (count <= 0) return "has ended";
+    reader.receive({reinterpret_cast<const char*>(block.data()), static_cast<std::size_t>(count)});
+    while (const auto body = reader.next()) take(decode_store_message(*body));
+  }
 }
 
 void TcpStore::State::run() {
-  pollfd watched[] = {{woken.value(), POLLIN, 0}, {connection.value(), POLLIN, 0}};
+  pollfd watched[] = {{woken.value(), POLLIN, 0}, {connection.fd(), POLLIN, 0}};
   for (;;) {
     if (::poll(watched, 2, -1) < 0 && errno != EINTR) return end("cannot be waited for");
     if (watched[0].revents != 0) return;
@@ -306,7 +299,7 @@ std::string TcpStore::address() const {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   char host[NI_MAXHOST] = "";
-  check_errno(::getsockname(state_->connection.value(), reinterpret_cast<sockaddr*>(&address), &size),
+  check_errno(::getsockname(state_->connection.fd(), reinterpret_cast<sockaddr*>(&address), &size),
               "getsockname", "find this process's address", ErrorKind::network);
   ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, nullptr, 0,
                 NI_NUMERICHOST);

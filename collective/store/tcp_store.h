@@ -3,8 +3,7 @@
 // its end is how all others learn, at once, that the rank has died.
 //
 // Nothing is polled for: what is waited for is answered when it is there. Both ends prove the job's secret
-// (runtime/connect/connector, authenticating_acceptor), and every message after that (sealed_frames).
-// What is sent can be read by who sees the network.
+// (runtime/connect/connector, authenticating_acceptor), and what follows is sealed (sealed_socket).
 #pragma once
 
 #include <chrono>

@@ -10,7 +10,6 @@
 #include "launcher/cluster/node.h"
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"
-#include "runtime/secure/tls_session.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -73,7 +72,6 @@ std::unique_ptr<Membership> join_job(boost::asio::io_context& loop, const JobCon
   ChannelSettings channel;
   if (!config.rendezvous.insecure)
     channel.secret = rendezvous_secret(config, environment, channel.secret_source);
-  if (config.rendezvous.tls) channel.tls = TlsIdentity::make(channel.secret);
   channel.version = FLEETRUN_VERSION;
   hmac_sha256("", "");  // should libcrypto be missing, it is said here, not in the middle of a handshake
   auto node = std::make_shared<Node>(loop, config, self, std::move(channel), listener);

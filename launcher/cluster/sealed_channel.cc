@@ -17,9 +17,8 @@
 #include "launcher/cluster/outbox.h"
 #include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
+#include "runtime/base/frames.h"
 #include "runtime/secure/handshake.h"
-#include "runtime/secure/sealed_frames.h"
-#include "runtime/secure/tls_session.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -58,7 +57,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void start(UniqueFd socket, Side side) {
-    side_ = side;
     set_options(socket.value(), settings_);
     own_address_ = text_of(local_address(socket.value()));
     if (side == Side::server) peer_ = text_of(peer_address(socket.value()));
@@ -70,7 +68,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                                          .purpose = settings_.purpose,
                                          .version = settings_.version,
                                          .peer = peer_,
-                                         .tls = settings_.tls != nullptr,
                                          .protocol = kProtocol});
     deadline_.expires_after(settings_.handshake_timeout);
     deadline_.async_wait([self = shared_from_this()](const error_code& error) {
@@ -86,27 +83,25 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void send(std::string_view message) {
-    if (!sealer_ || !listener_) return;
+    if (!frames_ || !listener_) return;
     std::string frame;
-    sealer_->seal(message, frame);
+    append_frame(message, frame);
     write_later(frame);
   }
 
   void send(std::shared_ptr<const std::string> message) {
-    if (tls_) return send(std::string_view(*message));
-    if (!sealer_ || !listener_) return;
-    std::string before, after;
-    sealer_->seal_apart(*message, before, after);
-    outbox_.add(before);
+    if (records_) return send(std::string_view(*message));
+    if (!frames_ || !listener_) return;
+    outbox_.add(frame_head(message->size()));
     outbox_.add(std::move(message));
-    write_later(after);
+    write_later({});
   }
 
   void close() {
     listener_ = nullptr;
     connector_.reset();
     if (!descriptor_.is_open()) return;
-    if (!sealer_) return cut();
+    if (!frames_) return cut();
     closing_ = true;
     deadline_.expires_after(kFarewell);
     deadline_.async_wait([self = shared_from_this()](const error_code& error) {
@@ -202,7 +197,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void on_no_more_bytes(int problem) {
     if (closing_) return cut();
-    const bool whole = problem == 0 && opener_ && !opener_->is_within_frame();
+    const bool whole =
+        problem == 0 && frames_ && !frames_->is_within_frame() && !(records_ && records_->is_within_record());
     if (handshake_ && !handshake_->is_stranger())
       return end({ChannelEnd::unreachable, peer_ + " broke off while the two proved who they are", ""});
     if (handshake_)
@@ -214,42 +210,26 @@ class Connection final : public std::enable_shared_from_this<Connection> {
          ""});
   }
 
-  /// Bytes of the network, which are TLS from some point on.
+  /// Bytes of the network, which are records from some point on.
   void take(std::string_view bytes) {
     const auto self = shared_from_this();  // whoever is told may let go of us
     try {
-      if (tls_) return take_tls(bytes);
       if (handshake_ && !take_handshake(bytes)) return;
-      take_frames(bytes);
+      if (!records_) return take_frames(bytes);
+      char plain[kPiece];
+      while (const std::size_t opened = records_->open(bytes, std::as_writable_bytes(std::span(plain)))) {
+        take_frames({plain, opened});
+        if (!listener_) return;
+      }
     } catch (const Error& error) {
       end({ChannelEnd::broken, peer_ + ": " + error.what(), error.hint()});
     }
   }
 
-  void take_tls(std::string_view bytes) {
-    try {
-      tls_->receive(bytes);
-    } catch (const Error& error) {
-      write_raw(tls_->output());
-      if (!handshake_ || error.kind() != ErrorKind::config) throw;
-      const Error refusal = handshake_->secret_differs();
-      return end({ChannelEnd::refused, refusal.what(), refusal.hint()});
-    }
-    write_raw(tls_->output());
-    if (handshake_ && handshake_->wants_binding() && tls_->established()) {
-      handshake_->bind(tls_->binding());
-      write(handshake_->output());
-    }
-    const std::string plain = tls_->plain();
-    std::string_view rest = plain;
-    if (handshake_ && !take_handshake(rest)) return;
-    take_frames(rest);
-  }
-
   void take_frames(std::string_view bytes) {
-    opener_->receive(bytes);
+    frames_->receive(bytes);
     while (listener_) {
-      const auto message = opener_->next();
+      const auto message = frames_->next();
       if (!message) break;
       listener_->on_message(*message);
     }
@@ -258,8 +238,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   /// True when it is finished; `bytes` are then those that follow it.
   bool take_handshake(std::string_view& bytes) {
     try {
-      while (!bytes.empty() && !handshake_->finished() && !handshake_->wants_binding())
-        bytes.remove_prefix(handshake_->receive(bytes));
+      while (!bytes.empty() && !handshake_->finished()) bytes.remove_prefix(handshake_->receive(bytes));
     } catch (const Error& error) {
       write(handshake_->output());
       const bool stranger = handshake_->is_stranger();
@@ -269,14 +248,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       return false;
     }
     write(handshake_->output());
-    if (handshake_->wants_binding() && !tls_) {
-      tls_.emplace(side_, settings_.tls);
-      take_tls(bytes);
-      return false;
-    }
     if (!listener_ || !handshake_->finished()) return false;
-    sealer_.emplace(handshake_->keys().to_peer);
-    opener_.emplace(handshake_->keys().from_peer, settings_.max_message_bytes);
+    records_ = handshake_->take_records();
+    frames_.emplace(settings_.max_message_bytes);
     handshake_.reset();
     deadline_.cancel();
     listener_->on_open();
@@ -285,9 +259,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   /// With what else is sent in this turn of the loop.
   void write_later(std::string_view bytes) {
-    if (tls_) {
-      tls_->write(bytes);
-      outbox_.add(tls_->output());
+    if (records_) {
+      std::string sealed;
+      records_->seal(std::as_bytes(std::span(bytes)), sealed);
+      outbox_.add(std::make_shared<const std::string>(std::move(sealed)));
     } else {
       outbox_.add(bytes);
     }
@@ -300,14 +275,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     asio::post(loop_, [self = shared_from_this()] { self->flush(); });
   }
 
-  /// Within TLS, once there is one.
   void write(std::string_view bytes) {
-    if (!tls_ || bytes.empty()) return write_raw(bytes);
-    tls_->write(bytes);
-    write_raw(tls_->output());
-  }
-
-  void write_raw(std::string_view bytes) {
     outbox_.add(bytes);
     if (!outbox_.empty() && !writing_) flush();
   }
@@ -343,11 +311,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   ChannelListener* listener_;  // nullptr: it is told nothing any more
   std::unique_ptr<Connector> connector_;
   std::string peer_, own_address_;
-  Side side_ = Side::client;
   std::optional<Handshake> handshake_;  // until it is finished
-  std::optional<TlsSession> tls_;
-  std::optional<FrameSealer> sealer_;
-  std::optional<FrameOpener> opener_;
+  std::optional<RecordLayer> records_;  // afterwards, where it is sealed
+  std::optional<FrameReader> frames_;   // afterwards
   Outbox outbox_;
   bool flush_posted_ = false, writing_ = false, reading_ = false, closing_ = false, has_spoken_ = false;
 };

@@ -4,7 +4,7 @@
 //   dial    →  look up, connect  →  handshake  →  on_open  →  messages  →  on_closed
 //   listen  →  accept            →  handshake  →  on_open  →  messages  →  on_closed
 //
-// With TLS (--tls) everything after the first message of the handshake is within it.
+// After the handshake everything is in records (runtime/secure/record_layer), except with --insecure.
 //
 // Nothing of what the other side sends before it has proven itself is believed or kept, and it has five
 // seconds for that. Messages that are sent within one turn of the loop travel together. Everything happens in
@@ -21,10 +21,6 @@
 #include "runtime/base/unique_fd.h"
 #include "runtime/secure/secret.h"
 
-namespace fleetrun {
-class TlsIdentity;
-}
-
 namespace boost::asio {
 class io_context;
 }
@@ -35,8 +31,7 @@ struct ChannelSettings {
   std::optional<Secret> secret;  // nullopt: --insecure
   std::string secret_source;     // its file, for messages
   std::string purpose = "cluster";
-  std::string version;                     // of fleetrun
-  std::shared_ptr<const TlsIdentity> tls;  // nullptr: without TLS
+  std::string version;  // of fleetrun
   std::chrono::milliseconds connect_timeout{5000}, handshake_timeout{5000};
   std::chrono::milliseconds unacknowledged{10'000};  // TCP_USER_TIMEOUT: bytes that nobody confirms break it
   std::size_t max_message_bytes = 64 << 20, max_unsent_bytes = 256 << 20;

@@ -221,7 +221,10 @@ void read_hosts(const Values& values, const Environ& environ, JobConfig& config)
              "give at least 2 seconds");
   }
   rendezvous.insecure = read_truth(values["insecure"]);
-  rendezvous.tls = read_truth(values["tls"]);
+  if (read_truth(values["tls"]))
+    config.notes.push_back(values["tls"].name + " has no effect: " +
+                           (rendezvous.insecure ? "--insecure disables encryption"
+                                                : "what crosses hosts is encrypted without it"));
   if (values.given("secret_file")) rendezvous.secret_file = values["secret_file"].text;
   if (rendezvous.insecure && rendezvous.secret_file)
     refuse(values["secret_file"], "--insecure is given too, and nothing is proven then", "give one of them");

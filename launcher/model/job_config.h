@@ -96,7 +96,7 @@ struct Rendezvous {
   std::optional<std::chrono::milliseconds> lost_after;  // nullopt: by what a loss means for the job
   std::optional<std::string> secret_file;
   std::string secret;  // 32 bytes, handed over by whoever started this launcher; empty: from a file
-  bool insecure = false, tls = false;
+  bool insecure = false;
   bool operator==(const Rendezvous&) const = default;
 };
 

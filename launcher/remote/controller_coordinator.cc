@@ -5,7 +5,6 @@
 #include "launcher/cluster/coordinator.h"
 #include "launcher/cluster/node_settings.h"
 #include "runtime/base/version.h"
-#include "runtime/secure/tls_session.h"
 
 namespace fleetrun::launcher::remote {
 namespace {
@@ -47,7 +46,6 @@ StartCoordinator controller_coordinator(const JobConfig& config, const Controlle
   for (const HostPart& part : plan.hosts) settings.expected.push_back(part.host.name);
   CoordinatorPlace place;
   if (!config.rendezvous.insecure) place.channel.secret = secret;
-  if (config.rendezvous.tls) place.channel.tls = TlsIdentity::make(place.channel.secret);
   place.channel.secret_source = "what fleetrun handed to the hosts";
   place.channel.version = FLEETRUN_VERSION;
   return [settings, place](boost::asio::io_context& loop, const std::vector<std::string>& addresses,

@@ -2,8 +2,8 @@
 //
 // A server that dies is noticed at once, one whose host is cut off or frozen, or that is stopped, within 15
 // s. What is sent twice, because the server was started again in between, is applied once. Client and server
-// prove the job's secret to each other before the first call, and every call and answer after it
-// (ps/rpc/session.h). No proxies, no compression, no encryption: for the network of a job.
+// prove the job's secret to each other before the first call; between hosts all that follows is sealed
+// (ps/rpc/sealed_streams.h). No proxies, no compression.
 #pragma once
 
 #include <chrono>

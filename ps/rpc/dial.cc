@@ -3,14 +3,9 @@
 #include <netdb.h>
 
 #include "runtime/base/error.h"
-#include "runtime/base/same_user.h"
 
 namespace fleetrun::ps {
 namespace {
-
-std::string look_at(int connection) {
-  return is_same_user(connection) ? "" : "another user's process has the name of this server's local socket";
-}
 
 Connector begin(const std::string& endpoint, ConnectorSettings settings, std::size_t attempt,
                 TransportKind transport_kind) {
@@ -18,7 +13,6 @@ Connector begin(const std::string& endpoint, ConnectorSettings settings, std::si
   std::string why_not;
   const Addresses found = look_up(endpoint, why_not);
   if (!found) return Connector(why_not, std::move(settings));
-  settings.inspect = look_at;
   const addrinfo& address = pick(found, attempt);
   const LocalAddress local = local_address(address.ai_addr, address.ai_addrlen, transport_kind);
   return Connector(reinterpret_cast<const sockaddr*>(&local.address), local.size, std::move(settings));

@@ -38,8 +38,7 @@ class Dial {
   const std::string& reason() const noexcept { return connector_.reason(); }
 
   TransportKind transport_kind() const noexcept { return transport_kind_; }
-  UniqueFd take_connection() { return connector_.take_connection(); }
-  const SessionKeys& keys() const noexcept { return connector_.keys(); }
+  SealedSocket take_connection() { return connector_.take_connection(); }
   /// Of a connection by shared memory.
   ShmSegment take_segment() { return std::move(*segment_); }
 

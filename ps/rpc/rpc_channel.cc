@@ -13,7 +13,9 @@
 #include "ps/client/channel_client.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/rpc_settings.h"
+#include "ps/rpc/sealed_streams.h"
 #include "runtime/base/error.h"
+#include "runtime/log/log.h"
 
 namespace fleetrun::ps {
 
@@ -63,8 +65,6 @@ struct RpcChannel::Exchange {
   std::shared_ptr<Endings> endings;
   std::shared_ptr<Fate> fate;
   std::string server;
-  std::shared_ptr<ClientSession> session;  // of the connection, shared by all its calls
-  CallProof proof;
   InFlight::Ticket ticket;  // until the call has ended
   // attend: any end of the call is the end of the connection.
   bool attending = false;
@@ -150,26 +150,14 @@ class RpcChannel::RpcCall : public Call {
     for (const grpc::Slice& slice : exchange_->slices) {
       pieces.push_back(std::as_bytes(std::span(slice.begin(), slice.size())));
     }
-    check_answer(pieces);
     return Reader(std::move(pieces));
   }
 
  private:
-  void check_answer(Pieces pieces) const {
-    const auto& metadata = exchange_->context.GetServerInitialMetadata();
-    const auto code = metadata.find(kProofMetadata);
-    if (code != metadata.end() &&
-        exchange_->session->is_answer(exchange_->proof, {code->second.data(), code->second.size()}, pieces))
-      return;
-    throw Error(ErrorKind::network,
-                exchange_->server + " did not send this answer: it was changed on the way",
-                "look for what sits between this host and the server's");
-  }
-
   std::shared_ptr<Exchange> exchange_;
 };
 
-// The last channel of its client ends the thread, after all calls have ended.
+// The last channel of its client ends the threads, after all calls have ended.
 class Answers {
  public:
   Answers() : thread_([this] { run(); }) {}
@@ -181,6 +169,7 @@ class Answers {
   Answers& operator=(const Answers&) = delete;
 
   grpc::CompletionQueue& queue() noexcept { return queue_; }
+  SealedStreams& streams() noexcept { return streams_; }
 
  private:
   void run() {
@@ -189,6 +178,7 @@ class Answers {
     while (queue_.Next(&tag, &ok)) static_cast<RpcChannel::Exchange*>(tag)->complete();
   }
 
+  SealedStreams streams_;
   grpc::CompletionQueue queue_;
   std::thread thread_;
 };
@@ -239,14 +229,17 @@ void RpcChannel::use(Dial& dial) {
   link_.reset();
   stub_.reset();
   connection_ = make_incarnation();
+  std::string early;  // the server is the one that waits
   if (dial.transport_kind() == TransportKind::shared_memory) {
-    link_.emplace(dial.take_segment(), dial.take_connection(), name_,
+    link_.emplace(dial.take_segment(), dial.take_connection().take_plain(early), name_,
                   ShmPatience{options_.limits.patience, options_.silence});
     return;
   }
-  session_ = std::make_shared<ClientSession>(dial.keys());
+  UniqueFd connection =
+      answers_->streams().join(dial.take_connection(), early,
+                               [name = name_](const std::string& why) { log::warning(name + ": " + why); });
   stub_ = std::make_unique<GrpcStub>(grpc::CreateCustomInsecureChannelFromFd(
-      endpoint_, dial.take_connection().release(), channel_arguments(options_.silence)));
+      endpoint_, connection.release(), channel_arguments(options_.silence)));
 }
 
 std::unique_ptr<Call> RpcChannel::start(const wire::Header&, Message request,
@@ -288,7 +281,6 @@ std::shared_ptr<RpcChannel::Exchange> RpcChannel::make_exchange(std::shared_ptr<
   exchange->endings = std::move(endings);
   exchange->fate = fate_;
   exchange->server = name_;
-  exchange->session = session_;
   return exchange;
 }
 
@@ -299,8 +291,6 @@ void RpcChannel::send(const std::shared_ptr<Exchange>& exchange, Message request
     return link_->send(exchange->request.bytes(),
                        [exchange](ShmAnswer answer) { exchange->complete(std::move(answer)); });
   }
-  exchange->proof = session_->prove(kRpcMethod, request.bytes());
-  exchange->context.AddMetadata(kProofMetadata, to_text(exchange->proof));
   exchange->self = exchange;
   exchange->reader = stub_->calls.PrepareUnaryCall(&exchange->context, kRpcMethod,
                                                    buffer_of(std::move(request)), &answers_->queue());

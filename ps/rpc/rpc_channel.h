@@ -16,7 +16,6 @@
 #include "ps/base/server_channel.h"
 #include "ps/client/in_flight.h"
 #include "ps/rpc/dial.h"
-#include "ps/rpc/session.h"
 #include "ps/shm/link.h"
 
 namespace fleetrun::ps {
@@ -72,9 +71,8 @@ class RpcChannel final : public Channel {
   std::string name_, endpoint_;
   RpcChannelOptions options_;
   std::uint64_t connection_ = 0;
-  std::shared_ptr<Answers> answers_;        // owned by all channels of the client
-  std::shared_ptr<Fate> fate_;              // shared with the calls under way
-  std::shared_ptr<ClientSession> session_;  // likewise
+  std::shared_ptr<Answers> answers_;  // owned by all channels of the client
+  std::shared_ptr<Fate> fate_;        // shared with the calls under way
   InFlight in_flight_;
   std::unique_ptr<GrpcStub> stub_;
   std::shared_ptr<Exchange> attended_;

@@ -2,8 +2,8 @@
 // take events from one queue; a call that waits for other trainers holds no thread. Saving and loading, which
 // may take long, have a thread of their own, so that calls and keepalive pings go on meanwhile.
 //
-// Connections come from the authenticating acceptor, which has made a session of each;
-// a call proves that it belongs to one.
+// Connections come from the authenticating acceptor; between hosts their bytes are sealed
+// (ps/rpc/sealed_streams).
 //
 // A call: requested -> read -> handled by ps::Server -> finished. It is freed when it is finished and gRPC
 // has reported its end, which also tells whether the peer went away ("attend": the trainer is lost).
@@ -33,7 +33,7 @@
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/patience.h"
 #include "ps/rpc/rpc_settings.h"
-#include "ps/rpc/session.h"
+#include "ps/rpc/sealed_streams.h"
 #include "ps/shm/host.h"
 #include "ps/watch/metrics_file.h"
 #include "runtime/base/error.h"
@@ -104,7 +104,6 @@ struct Service {
   grpc::ServerCompletionQueue& queue;
   BackgroundQueue& slow;
   LiveCalls& live;
-  Sessions& sessions;
   Rejections& rejections;
   std::function<void(const wire::Header&)> lost;
 };
@@ -137,29 +136,7 @@ class ServerCall {
       return stream_.Finish({grpc::StatusCode::UNIMPLEMENTED, "not a method of a parameter server"},
                             &finished_);
     }
-    if (!find_session()) return refuse("a call without a session");
     stream_.Read(&request_, &read_);
-  }
-
-  bool find_session() {
-    const auto& metadata = context_.client_metadata();
-    const auto text = metadata.find(kProofMetadata);
-    if (text == metadata.end()) return false;
-    const auto proof = parse_proof({text->second.data(), text->second.size()});
-    if (!proof) return false;
-    proof_ = *proof;
-    session_ = service_.sessions.find(proof_.session);
-    return session_ != nullptr;
-  }
-
-  // Nothing of the call is looked at.
-  void refuse(const std::string& why) {
-    service_.rejections.note(context_.peer().substr(0, context_.peer().rfind(':')), why);
-    ErrorTexts texts =
-        to_texts(Error(ErrorKind::network, "the server refused " + why,
-                       "look for what sits between this host and the server's; restart the job"));
-    stream_.Finish({grpc::StatusCode::UNAUTHENTICATED, std::move(texts.message), std::move(texts.details)},
-                   &finished_);
   }
 
   void on_read(bool ok) {
@@ -171,8 +148,6 @@ class ServerCall {
     for (const grpc::Slice& slice : slices_) {
       pieces.push_back(std::as_bytes(std::span(slice.begin(), slice.size())));
     }
-    if (!session_->accept(proof_, kRpcMethod, pieces))
-      return refuse("a call that was changed on the way, or replayed");
     Reader body(std::move(pieces));
     try {
       header_ = wire::read_header(body);
@@ -185,9 +160,8 @@ class ServerCall {
                                    std::to_string(header_.generation));
     }
     if (header_.method == wire::Method::attend) {
-      service_.sessions.keep(proof_.session, true);
       attending_ = true;
-      if (cancelled_) lose();
+      if (cancelled_) service_.lost(header_);
     }
     handle(header_, std::move(body));
   }
@@ -209,7 +183,6 @@ class ServerCall {
     if (const Error* error = std::get_if<Error>(&outcome))
       return stream_.Finish(status_of(*error), &finished_);
     Message& message = std::get<Message>(outcome);
-    context_.AddInitialMetadata(kProofMetadata, session_->prove(proof_, message.bytes()));
     stream_.WriteAndFinish(buffer_of(std::move(message)), grpc::WriteOptions(), grpc::Status::OK, &finished_);
   }
 
@@ -218,15 +191,8 @@ class ServerCall {
   // May come before on_read(): whichever is second sees what the first one has noted.
   void on_done(bool) {
     cancelled_ = context_.IsCancelled();
-    if (cancelled_ && attending_) lose();
-    // The connection may go on, to be told that the trainer is stale, or that the server stops.
-    if (!cancelled_ && attending_) service_.sessions.keep(proof_.session, false);
+    if (cancelled_ && attending_) service_.lost(header_);
     release();
-  }
-
-  void lose() {
-    service_.sessions.remove(proof_.session);
-    service_.lost(header_);
   }
 
   // The second of finished and done frees the call.
@@ -245,8 +211,6 @@ class ServerCall {
   grpc::GenericServerAsyncReaderWriter stream_;
   grpc::ByteBuffer request_;
   std::vector<grpc::Slice> slices_;
-  std::shared_ptr<ServerSession> session_;  // of the connection, shared by all its calls
-  CallProof proof_;
   wire::Header header_;
   std::atomic<bool> attending_{false};
   std::atomic<bool> cancelled_{false};
@@ -288,8 +252,8 @@ struct RpcServer::State {
   Server server;
   BackgroundQueue slow;
   LiveCalls live;
-  Sessions sessions;
   Rejections rejections;
+  SealedStreams streams;
   grpc::AsyncGenericService generic;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
@@ -373,7 +337,7 @@ struct RpcServer::State {
   }
 
   void open_listeners(UniqueFd socket) {
-    const auto calls = [this](AcceptedConnection accepted) { admit(accepted); };
+    const auto calls = [this](SealedSocket accepted) { admit(std::move(accepted)); };
     std::vector<AuthListener> auth_listeners;
     if (offers(rpc.transport, TransportKind::unix_socket))
       auth_listeners.push_back({listen_beside(socket.value(), TransportKind::unix_socket),
@@ -383,10 +347,12 @@ struct RpcServer::State {
           server, slow,
           ShmHostOptions{.refused = [this](auto& peer, auto& why) { rejections.note(peer, why); },
                          .lost = [this](const wire::Header& attended) { lose(attended); }});
-      auth_listeners.push_back(
-          {listen_beside(socket.value(), TransportKind::shared_memory),
-           purpose_of(TransportKind::shared_memory), true,
-           [this](AcceptedConnection accepted) { shared_memory->admit(std::move(accepted.connection)); }});
+      auth_listeners.push_back({listen_beside(socket.value(), TransportKind::shared_memory),
+                                purpose_of(TransportKind::shared_memory), true,
+                                [this](SealedSocket accepted) {
+                                  std::string early;  // it waits for what this sends
+                                  shared_memory->admit(accepted.take_plain(early));
+                                }});
     }
     auth_listeners.push_back({std::move(socket), purpose_of(TransportKind::tcp), false, calls});
     std::erase_if(auth_listeners, [](const AuthListener& auth_listener) { return !auth_listener.socket; });
@@ -397,19 +363,26 @@ struct RpcServer::State {
           [](const std::string& why) { log::warning(why); });
   }
 
-  void admit(AcceptedConnection& accepted) {
-    sessions.add(std::make_shared<ServerSession>(accepted.keys));
+  void admit(SealedSocket accepted) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = accepted.connection.release();
-    const grpc::Slice early(accepted.early);
-    if (!accepted.early.empty()) connection.read_buffer = grpc::ByteBuffer(&early, 1);
+    std::string early;
+    const auto refused = [this, peer = accepted.peer_host()](const std::string& why) {
+      rejections.note(peer, why);
+    };
+    connection.fd = streams.join(std::move(accepted), early, refused).release();
+    const grpc::Slice bytes(early);
+    if (!early.empty()) connection.read_buffer = grpc::ByteBuffer(&bytes, 1);
     acceptor->HandleNewConnection(&connection);
   }
 
   void start_threads() {
-    const Service service{
-        server, generic,  *queue,     slow,
-        live,   sessions, rejections, [this](const wire::Header& attended) { lose(attended); }};
+    const Service service{server,
+                          generic,
+                          *queue,
+                          slow,
+                          live,
+                          rejections,
+                          [this](const wire::Header& attended) { lose(attended); }};
     for (std::size_t i = 0; i < kArmedCalls; ++i) ServerCall::arm(service);
     const unsigned wanted = std::min(8u, std::max(2u, std::thread::hardware_concurrency()));
     for (unsigned i = 0; i < wanted; ++i) threads.emplace_back([this] { take_events(); });

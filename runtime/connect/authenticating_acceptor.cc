@@ -22,6 +22,7 @@
 #include "runtime/base/same_user.h"
 #include "runtime/base/version.h"
 #include "runtime/secure/first_to_go.h"
+#include "runtime/secure/handshake.h"
 
 namespace fleetrun {
 namespace {
@@ -210,6 +211,7 @@ bool AuthenticatingAcceptor::State::accept_one(const AuthListener& auth_listener
   settings.purpose = auth_listener.purpose;
   settings.version = FLEETRUN_VERSION;
   settings.peer = auth_listener.is_local ? from.host : from.host + ":" + from.port;
+  settings.is_local = auth_listener.is_local;
   visitors.push_back({std::move(connection), &auth_listener, from.host, Handshake(std::move(settings)),
                       Clock::now(), false});
   // Most say at once who they are: they are among those who have spoken before others come.
@@ -228,17 +230,18 @@ Progress AuthenticatingAcceptor::State::serve(Visitor& visitor) {
     return Progress::gone;
   }
   visitor.has_spoken = true;
-  const std::string_view bytes(block, static_cast<std::size_t>(count));
+  std::string_view bytes(block, static_cast<std::size_t>(count));
+  Handshake& handshake = visitor.handshake;
   try {
     if (!defends("proof before the protocol")) {
-      visitor.auth_listener->admit({std::move(visitor.connection), std::string(bytes), {}});
+      visitor.auth_listener->admit({std::move(visitor.connection), std::nullopt, std::string(bytes)});
       return Progress::admitted;
     }
-    const std::size_t taken = visitor.handshake.receive(bytes);
-    send(visitor, visitor.handshake.output());
-    if (!visitor.handshake.finished()) return Progress::waits;
+    while (!bytes.empty() && !handshake.finished()) bytes.remove_prefix(handshake.receive(bytes));
+    send(visitor, handshake.output());
+    if (!handshake.finished()) return Progress::waits;
     visitor.auth_listener->admit(
-        {std::move(visitor.connection), std::string(bytes.substr(taken)), visitor.handshake.keys()});
+        {std::move(visitor.connection), handshake.take_records(), std::string(bytes)});
     return Progress::admitted;
   } catch (const Error& error) {
     send(visitor, visitor.handshake.output());

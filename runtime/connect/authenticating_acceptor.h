@@ -12,7 +12,7 @@
 #include "runtime/base/unique_fd.h"
 #include "runtime/connect/access.h"
 #include "runtime/connect/rejections.h"
-#include "runtime/secure/handshake.h"
+#include "runtime/connect/sealed_socket.h"
 
 namespace fleetrun {
 
@@ -24,19 +24,12 @@ struct Listener {
 /// which fleetrun holds the port. Throws: Error(network): "`who` cannot serve at …".
 Listener listen_at(const std::string& endpoint, bool shares_port, const std::string& who);
 
-/// A connection that has proved the secret.
-struct AcceptedConnection {
-  UniqueFd connection;  // does not block
-  std::string early;    // what came right behind the proof
-  SessionKeys keys;
-};
-
 /// One way in. `admit` is called from the authenticating acceptor's thread.
 struct AuthListener {
   UniqueFd socket;
-  std::string purpose;    // HandshakeSettings::purpose
-  bool is_local = false;  // a unix socket
-  std::function<void(AcceptedConnection)> admit;
+  std::string purpose;                      // HandshakeSettings::purpose
+  bool is_local = false;                    // a unix socket
+  std::function<void(SealedSocket)> admit;  // who has proved the secret
 };
 
 class AuthenticatingAcceptor {

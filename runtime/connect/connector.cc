@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/base/same_user.h"
 #include "runtime/base/version.h"
 
 namespace fleetrun {
@@ -19,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kAnswerPatience{3};
 constexpr std::chrono::milliseconds kTryAgain{100};
 
-HandshakeSettings handshake_of(const ConnectorSettings& wanted) {
+HandshakeSettings handshake_of(const ConnectorSettings& wanted, bool is_local) {
   HandshakeSettings settings;
   settings.side = Side::client;
   settings.secret = wanted.access.secret;
@@ -27,6 +28,7 @@ HandshakeSettings handshake_of(const ConnectorSettings& wanted) {
   settings.purpose = wanted.purpose;
   settings.version = FLEETRUN_VERSION;
   settings.peer = wanted.name;
+  settings.is_local = is_local;
   return settings;
 }
 
@@ -73,7 +75,6 @@ Connector::Connector(const sockaddr* address, socklen_t size, ConnectorSettings 
 
 Connector::Connector(std::string reason, ConnectorSettings settings)
     : settings_(std::move(settings)), deadline_(Clock::now() + kAnswerPatience) {
-  handshake_.emplace(handshake_of(settings_));
   fail(std::move(reason));
 }
 
@@ -84,9 +85,10 @@ void Connector::begin(const sockaddr* address, socklen_t size) {
     return;
   }
   stage_ = Stage::connecting;
+  is_local_ = address->sa_family == AF_UNIX;
+  handshake_.emplace(handshake_of(settings_, is_local_));
   const int on = 1;
-  if (address->sa_family != AF_UNIX)
-    ::setsockopt(connection_.value(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (!is_local_) ::setsockopt(connection_.value(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::connect(connection_.value(), address, size) != 0 && errno != EINPROGRESS) fail(std::strerror(errno));
 }
 
@@ -122,10 +124,8 @@ void Connector::advance() {
   socklen_t size = sizeof error;
   ::getsockopt(connection_.value(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return fail(std::strerror(error));
-  if (settings_.inspect) {
-    if (std::string why_not = settings_.inspect(connection_.value()); !why_not.empty())
-      return fail(std::move(why_not));
-  }
+  if (is_local_ && !is_same_user(connection_.value()))
+    return fail("another user's process has the name of this server's local socket");
   stage_ = Stage::proving;
   flush();
 }
@@ -150,8 +150,8 @@ void Connector::receive() {
   if (stage_ == Stage::proving && handshake_->finished()) stage_ = Stage::connected;
 }
 
-Proven connect_until(const std::string& endpoint, const ConnectorSettings& settings,
-                     Clock::time_point deadline) {
+SealedSocket connect_until(const std::string& endpoint, const ConnectorSettings& settings,
+                           Clock::time_point deadline) {
   std::string reason = "nobody answered";
   for (std::size_t attempt = 0;; ++attempt) {
     const auto begun = Clock::now();
@@ -163,7 +163,7 @@ Proven connect_until(const std::string& endpoint, const ConnectorSettings& setti
       ::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
       connector.advance();
     }
-    if (connector.is_connected()) return {connector.take_connection(), connector.keys()};
+    if (connector.is_connected()) return connector.take_connection();
     if (!connector.reason().empty()) reason = connector.reason();
     if (Clock::now() + kTryAgain >= deadline)
       throw Error(ErrorKind::network, settings.name + " cannot be reached: " + reason,

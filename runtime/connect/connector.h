@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "runtime/base/unique_fd.h"
 #include "runtime/connect/access.h"
+#include "runtime/connect/sealed_socket.h"
 #include "runtime/secure/handshake.h"
 
 struct addrinfo;
@@ -28,8 +28,6 @@ struct ConnectorSettings {
   std::string purpose = {};  // HandshakeSettings::purpose
   /// What to do where the secrets differ.
   std::string secret_hint = {};
-  /// Looks at the connection before a byte is sent; returns why it will not do, or "".
-  std::function<std::string(int)> inspect = {};
 };
 
 /// What "host:port" stands for. Nothing: `why_not` says why. Throws: Error(config) unless it is an endpoint.
@@ -42,6 +40,7 @@ class Connector {
  public:
   /// Of an endpoint with several addresses attempt n tries the n-th.
   Connector(const std::string& endpoint, ConnectorSettings settings, std::size_t attempt);
+  /// At a unix address nobody is met but processes of this user.
   Connector(const sockaddr* address, socklen_t size, ConnectorSettings settings);
   /// One that has failed.
   Connector(std::string reason, ConnectorSettings settings);
@@ -60,8 +59,7 @@ class Connector {
   void fail(std::string reason);
 
   int connection() const noexcept { return connection_.value(); }
-  UniqueFd take_connection() { return std::move(connection_); }
-  const SessionKeys& keys() const noexcept { return handshake_->keys(); }
+  SealedSocket take_connection() { return {std::move(connection_), handshake_->take_records()}; }
 
  private:
   enum class Stage { connecting, proving, connected, failed };
@@ -74,18 +72,13 @@ class Connector {
   std::string reason_;
   std::chrono::steady_clock::time_point deadline_;
   UniqueFd connection_;
+  bool is_local_ = false;
   std::optional<Handshake> handshake_;
-};
-
-/// A connection that both ends have proved. It does not block.
-struct Proven {
-  UniqueFd connection;
-  SessionKeys keys;
 };
 
 /// Tries to connect again and again, until it has.
 /// Throws: Error(network) with the last reason after `deadline`, Error(config) as Connector does.
-Proven connect_until(const std::string& endpoint, const ConnectorSettings& settings,
-                     std::chrono::steady_clock::time_point deadline);
+SealedSocket connect_until(const std::string& endpoint, const ConnectorSettings& settings,
+                           std::chrono::steady_clock::time_point deadline);
 
 }  // namespace fleetrun

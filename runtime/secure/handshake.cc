@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMagic = "FLEETRUN";
 constexpr std::size_t kNonceBytes = 32, kShortText = 255;
-constexpr unsigned char kHasSecret = 1, kHasTls = 2;
+constexpr unsigned char kHasSecret = 1, kIsSealed = 2;
 constexpr char kProof = 1, kRefusal = 2;
 constexpr char kSecretDiffers = 1;
 constexpr std::string_view kKnownKey = "fleetrun without a secret";
@@ -27,13 +27,13 @@ void put_short_text(std::string& bytes, std::string_view text) {
   bytes += text;
 }
 
-std::string make_opening(const HandshakeSettings& settings) {
+std::string make_opening(const HandshakeSettings& settings, bool is_sealed) {
   std::string bytes(kMagic);
   bytes += static_cast<char>(settings.protocol & 0xFF);
   bytes += static_cast<char>(settings.protocol >> 8);
   put_short_text(bytes, settings.version);
   bytes += settings.side == Side::client ? 'C' : 'S';
-  bytes += static_cast<char>((settings.secret ? kHasSecret : 0) | (settings.tls ? kHasTls : 0));
+  bytes += static_cast<char>((settings.secret ? kHasSecret : 0) | (is_sealed ? kIsSealed : 0));
   bytes += defends("fresh nonces") ? random_bytes(kNonceBytes) : std::string(kNonceBytes, 'n');
   put_short_text(bytes, settings.purpose);
   return bytes;
@@ -82,21 +82,42 @@ struct Handshake::Peer {
 };
 
 Handshake::Handshake(HandshakeSettings settings)
-    : settings_(std::move(settings)), own_opening_(make_opening(settings_)) {
+    : settings_(std::move(settings)), own_opening_(make_opening(settings_, is_sealed())) {
   if (settings_.side == Side::client) output_ = own_opening_;
+}
+
+bool Handshake::is_sealed() const noexcept {
+  return settings_.secret && !settings_.is_local && defends("sealed records");
 }
 
 std::size_t Handshake::receive(std::string_view bytes) {
   const std::size_t before = received_.size();
-  received_ += bytes.substr(0, std::min<std::size_t>(bytes.size(), 1024));  // more than a handshake can be
+  received_ += bytes.substr(0, std::min<std::size_t>(bytes.size(), 1024));  // more than the proofs can be
   const std::size_t offered = received_.size() - before;
-  const auto goes_on = [this] { return state_ == State::opening || state_ == State::record; };
-  while (goes_on() && (state_ == State::opening ? take_opening() : take_record())) {
+  while (advance()) {
   }
-  if (goes_on()) return offered;
-  const std::size_t left = received_.size();  // TLS, or frames, that came right behind
+  if (!finished()) return offered;
+  const std::size_t left = received_.size();  // what came right behind
   received_.clear();
   return offered - std::min(left, offered);
+}
+
+bool Handshake::advance() {
+  if (state_ == State::opening) return take_opening();
+  if (state_ == State::proof) return take_message();
+  if (state_ == State::records) establish_records();
+  return false;
+}
+
+void Handshake::establish_records() {
+  std::string_view rest = received_;
+  try {
+    records_->establish(rest, output_);
+  } catch (const Error& error) {
+    throw Error(error.kind(), settings_.peer + ": " + error.what(), error.hint());
+  }
+  received_.erase(0, received_.size() - rest.size());
+  if (records_->established()) state_ = State::finished;
 }
 
 bool Handshake::take_opening() {
@@ -126,15 +147,8 @@ bool Handshake::take_opening() {
   check(peer);
   peer_opening_ = received_.substr(0, fields.taken());
   received_.erase(0, fields.taken());
-  if (settings_.tls)
-    state_ = State::binding;
-  else
-    make_session("");
+  make_session();
   return true;
-}
-
-void Handshake::bind(const std::string& binding) {
-  if (wants_binding()) make_session(binding);
 }
 
 void Handshake::check(const Peer& peer) const {
@@ -152,37 +166,32 @@ void Handshake::check(const Peer& peer) const {
                 settings_.peer + " is there for '" + printable(peer.purpose) + "', not for '" +
                     settings_.purpose + "'",
                 "name the port of the job's rendezvous");
-  const bool peer_has_secret = (peer.flags & kHasSecret) != 0, peer_has_tls = (peer.flags & kHasTls) != 0;
-  const auto mismatch = [&](bool peer_has_it, const char* flag, std::string hint) {
-    throw Error(ErrorKind::config,
-                settings_.peer + " runs " + (peer_has_it ? "with " : "without ") + flag + ", and this host " +
-                    (peer_has_it ? "without" : "with") + " it",
-                std::move(hint));
-  };
+  const bool peer_has_secret = (peer.flags & kHasSecret) != 0;
   if (peer_has_secret != settings_.secret.has_value())
-    mismatch(!peer_has_secret, "--insecure", "leave --insecure out everywhere, or give it on all hosts");
-  if (peer_has_tls != settings_.tls) mismatch(peer_has_tls, "--tls", "give --tls on all hosts, or on none");
+    throw Error(ErrorKind::config,
+                settings_.peer + " runs " + (peer_has_secret ? "without" : "with") +
+                    " --insecure, and this host " + (peer_has_secret ? "with" : "without") + " it",
+                "leave --insecure out everywhere, or give it on all hosts");
+  if (((peer.flags & kIsSealed) != 0) != is_sealed())
+    throw Error(ErrorKind::data, settings_.peer + " does not seal what it sends, where both ends have to");
 }
 
 Digest Handshake::labelled(std::string_view label) {
   return session_->of({label});
 }
 
-void Handshake::make_session(std::string_view binding) {
+void Handshake::make_session() {
   const bool is_client = settings_.side == Side::client;
   const std::string_view secret = settings_.secret ? settings_.secret->bytes() : kKnownKey;
   Digest session = KeyedHash(secret).of({"fleetrun handshake", is_client ? own_opening_ : peer_opening_,
-                                         is_client ? peer_opening_ : own_opening_,
-                                         defends("proof bound to its channel") ? binding : ""});
+                                         is_client ? peer_opening_ : own_opening_});
   session_.emplace(view(session));
   wipe(session);
-  keys_.to_peer = labelled(is_client ? "client to server" : "server to client");
-  keys_.from_peer = labelled(is_client ? "server to client" : "client to server");
   if (!is_client) output_ += std::string{kProof, kDigestBytes} + std::string(view(labelled("server proof")));
-  state_ = State::record;
+  state_ = State::proof;
 }
 
-bool Handshake::take_record() {
+bool Handshake::take_message() {
   Fields fields(received_);
   const unsigned type = fields.take_byte(), size = fields.take_byte();
   const bool known = (type == kProof && size == kDigestBytes) || (type == kRefusal && size == 1);
@@ -209,8 +218,11 @@ void Handshake::take_proof(std::string_view proof) {
     throw secret_differs();
   }
   if (is_client) output_ += std::string{kProof, kDigestBytes} + std::string(view(labelled("client proof")));
+  Digest key = labelled("records");
   session_.reset();
-  state_ = State::finished;
+  state_ = is_sealed() ? State::records : State::finished;
+  if (is_sealed()) records_.emplace(settings_.side, view(key));
+  wipe(key);
 }
 
 Error Handshake::secret_differs() const {

@@ -8,17 +8,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "ps/rpc/dial.h"
 #include "runtime/base/error.h"
+#include "runtime/base/frames.h"
 #include "runtime/connect/authenticating_acceptor.h"
-#include "runtime/secure/message_code.h"
 
 namespace fleetrun::runtime {
 namespace {
@@ -28,16 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxQueued = std::size_t{8} << 20;
 constexpr std::size_t kMaxFrame = std::size_t{2200} << 20;  // a block and its shape
 constexpr std::size_t kRead = std::size_t{256} << 10;
-constexpr std::size_t kCode = 16;
 constexpr std::chrono::milliseconds kRetry{200};
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
-
-std::string_view key_of(const Digest& digest) {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
 
 std::uint32_t number_at(std::string_view bytes, std::size_t at) {
   std::uint32_t number;
@@ -48,72 +39,47 @@ std::uint32_t number_at(std::string_view bytes, std::size_t at) {
 /// A connection to another trainer that has proved the secret.
 class Peer {
  public:
-  Peer(UniqueFd connection, const SessionKeys& keys, std::string early)
-      : to_(key_of(keys.to_peer)),
-        from_(key_of(keys.from_peer)),
-        connection_(std::move(connection)),
-        in_(std::move(early)) {}
+  explicit Peer(SealedSocket socket) : socket_(std::move(socket)) {}
 
-  int fd() const noexcept { return connection_.value(); }
-  bool has_output() const noexcept { return out_at_ < out_.size(); }
-  std::size_t queued() const noexcept { return out_.size() - out_at_; }
+  int fd() const noexcept { return socket_.fd(); }
+  bool has_output() const noexcept { return socket_.has_output(); }
+  std::size_t queued() const noexcept { return socket_.queued(); }
   Clock::time_point heard() const noexcept { return heard_; }
 
   void queue(std::string_view body) {
-    if (out_at_ > 0) out_.erase(0, std::exchange(out_at_, 0));
-    const auto length = static_cast<std::uint32_t>(body.size());
-    out_.append(reinterpret_cast<const char*>(&length), sizeof length).append(body);
-    const std::span<const std::byte> part = bytes_of(body);
-    const MessageCoder::Code code = to_.of(0, sent_++, std::span(&part, 1));
-    out_.append(reinterpret_cast<const char*>(code.data()), code.size());
+    socket_.queue(frame_head(body.size()));
+    socket_.queue(body);
   }
 
   /// The next whole frame's body; valid until the next call. Throws: Error(data).
-  std::optional<std::string_view> next() {
-    if (taken_ > 0) in_.erase(0, std::exchange(taken_, 0));
-    if (in_.size() < sizeof(std::uint32_t)) return std::nullopt;
-    const std::size_t length = number_at(in_, 0);
-    if (length > kMaxFrame) throw Error(ErrorKind::data, "a frame of " + std::to_string(length) + " bytes");
-    const std::size_t whole = sizeof(std::uint32_t) + length + kCode;
-    if (in_.size() < whole) return std::nullopt;
-    const std::string_view body = std::string_view(in_).substr(sizeof(std::uint32_t), length);
-    const std::span<const std::byte> part = bytes_of(body);
-    if (!from_.is_of(std::string_view(in_).substr(sizeof(std::uint32_t) + length, kCode), 0, received_++,
-                     std::span(&part, 1)))
-      throw Error(ErrorKind::data, "a frame is not as it was sent");
-    taken_ = whole;
-    return body;
-  }
+  std::optional<std::string_view> next() { return reader_.next(); }
 
   /// Sends what can be sent. False when the connection has ended.
   bool flush() {
-    while (has_output()) {
-      const ssize_t count = ::send(fd(), out_.data() + out_at_, queued(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (count < 0) return errno == EAGAIN || errno == EINTR;
-      out_at_ += static_cast<std::size_t>(count);
-      heard_ = Clock::now();
-    }
+    const std::size_t before = queued();
+    if (!socket_.flush()) return false;
+    if (queued() < before) heard_ = Clock::now();
     return true;
   }
 
   /// Receives what is there. False when the connection has ended.
+  /// Throws: Error(data) for what the other end has not sent.
   bool receive() {
-    const std::size_t before = in_.size();
-    in_.resize(before + kRead);
-    const ssize_t count = ::recv(fd(), in_.data() + before, kRead, MSG_DONTWAIT);
-    in_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    if (count > 0) heard_ = Clock::now();
-    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+    static thread_local std::array<std::byte, kRead> block;
+    const ssize_t count = socket_.receive(block);
+    if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
+    reader_.receive({reinterpret_cast<const char*>(block.data()), static_cast<std::size_t>(count)});
+    heard_ = Clock::now();
+    return true;
   }
+  /// More can be received, and poll() does not know of it.
+  bool has_input() const noexcept { return !is_done && socket_.has_input(); }
 
   bool is_done = false;  // its last parcel has come
 
  private:
-  MessageCoder to_, from_;
-  UniqueFd connection_;
-  std::uint64_t sent_ = 0, received_ = 0;
-  std::string out_, in_;
-  std::size_t out_at_ = 0, taken_ = 0;
+  SealedSocket socket_;
+  FrameReader reader_{kMaxFrame};
   Clock::time_point heard_ = Clock::now();
 };
 
@@ -133,13 +99,14 @@ struct GlobalShuffle::State {
     return Error(ErrorKind::network, "global_shuffle: " + name(trainer) + " " + why,
                  "look at its log; no examples are left in memory here: load them again");
   }
-  void admit(AcceptedConnection accepted);
+  void admit(SealedSocket socket);
   void connect();
   void advance_dials(std::vector<std::optional<ps::Dial>>& dials, Clock::time_point deadline);
   void take_accepted();
   void greet(std::vector<std::unique_ptr<Peer>>& strangers);
   void send_more(const std::function<std::vector<Parcel>()>& next);
   void wait_for_bytes();
+  bool receive_from(std::uint32_t trainer);
   void take_frames(std::uint32_t trainer, const std::function<void(std::uint32_t, std::string_view)>& take);
   bool is_done() const;
 
@@ -149,16 +116,16 @@ struct GlobalShuffle::State {
   std::uint16_t port = 0;
   UniqueFd woken;
   std::mutex mutex;
-  std::vector<AcceptedConnection> accepted_connections;  // whom the authenticating acceptor has let in
-  std::vector<std::unique_ptr<Peer>> strangers;          // who have not said their rank yet
-  std::vector<std::unique_ptr<Peer>> peers;              // by rank; none for this trainer
+  std::vector<SealedSocket> accepted;            // whom the authenticating acceptor has let in
+  std::vector<std::unique_ptr<Peer>> strangers;  // who have not said their rank yet
+  std::vector<std::unique_ptr<Peer>> peers;      // by rank; none for this trainer
   bool has_more = true;
   std::optional<AuthenticatingAcceptor> authenticating_acceptor;
 };
 
-void GlobalShuffle::State::admit(AcceptedConnection accepted) {
+void GlobalShuffle::State::admit(SealedSocket socket) {
   const std::lock_guard lock(mutex);
-  accepted_connections.push_back(std::move(accepted));
+  accepted.push_back(std::move(socket));
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(woken.value(), &one, sizeof one);
 }
@@ -167,10 +134,8 @@ void GlobalShuffle::State::take_accepted() {
   std::uint64_t count;
   [[maybe_unused]] const auto read = ::read(woken.value(), &count, sizeof count);
   const std::lock_guard lock(mutex);
-  for (AcceptedConnection& accepted : accepted_connections)
-    strangers.push_back(
-        std::make_unique<Peer>(std::move(accepted.connection), accepted.keys, std::move(accepted.early)));
-  accepted_connections.clear();
+  for (SealedSocket& socket : accepted) strangers.push_back(std::make_unique<Peer>(std::move(socket)));
+  accepted.clear();
 }
 
 /// Who has said its rank becomes a peer.
@@ -206,7 +171,7 @@ void GlobalShuffle::State::advance_dials(std::vector<std::optional<ps::Dial>>& d
       dial.reset();  // and again
       if (Clock::now() >= deadline) throw lost(trainer, "cannot be reached: " + reason);
     } else if (dial->is_connected()) {
-      peers[trainer] = std::make_unique<Peer>(dial->take_connection(), dial->keys(), "");
+      peers[trainer] = std::make_unique<Peer>(dial->take_connection());
       const std::uint32_t hello[] = {options.rank, options.trainers};
       peers[trainer]->queue({reinterpret_cast<const char*>(hello), sizeof hello});
       static_cast<void>(
@@ -260,6 +225,14 @@ bool GlobalShuffle::State::is_done() const {
   });
 }
 
+bool GlobalShuffle::State::receive_from(std::uint32_t trainer) {
+  try {
+    return peers[trainer]->receive();
+  } catch (const Error& error) {
+    throw lost(trainer, std::string("sent what cannot be read: ") + error.what());
+  }
+}
+
 void GlobalShuffle::State::wait_for_bytes() {
   std::vector<pollfd> watched;
   for (const auto& peer : peers) {
@@ -269,12 +242,14 @@ void GlobalShuffle::State::wait_for_bytes() {
                                           (peer && peer->has_output() ? POLLOUT : 0)),
                        0});
   }
-  ::poll(watched.data(), watched.size(), static_cast<int>(kRetry.count()));
+  const bool has_input =
+      std::any_of(peers.begin(), peers.end(), [](const auto& peer) { return peer && peer->has_input(); });
+  ::poll(watched.data(), watched.size(), has_input ? 0 : static_cast<int>(kRetry.count()));
   for (std::uint32_t trainer = 0; trainer < options.trainers; ++trainer) {
     if (watched[trainer].fd < 0) continue;
     Peer& peer = *peers[trainer];
-    const bool ended = (!peer.is_done && (watched[trainer].revents & ~POLLOUT) != 0 && !peer.receive()) ||
-                       (peer.has_output() && !peer.flush());
+    const bool has_bytes = peer.has_input() || (!peer.is_done && (watched[trainer].revents & ~POLLOUT) != 0);
+    const bool ended = (has_bytes && !receive_from(trainer)) || (peer.has_output() && !peer.flush());
     if (ended) throw lost(trainer, "has ended its connection");
     if (Clock::now() - peer.heard() >= options.patience)
       throw lost(trainer, "was silent for " + std::to_string(options.patience.count() / 1000) + " s");
@@ -310,7 +285,7 @@ GlobalShuffle::GlobalShuffle(GlobalShuffleOptions options)
   std::vector<AuthListener> auth_listeners;
   auth_listeners.push_back(
       {std::move(listener.socket), ps::purpose_of(ps::TransportKind::tcp), false,
-       [state = state_.get()](AcceptedConnection accepted) { state->admit(std::move(accepted)); }});
+       [state = state_.get()](SealedSocket accepted) { state->admit(std::move(accepted)); }});
   state_->authenticating_acceptor.emplace(std::move(auth_listeners), state_->options.access,
                                           state_->rejections);
 }

@@ -7,12 +7,10 @@
 //      both prove the job's secret (ps/rpc/dial, runtime/connect/authenticating_acceptor)
 //   4  frames, both ways at once                    exchange()
 //
-//   frame    u32 length │ body[length] │ code[16]         integers little-endian
+//   frame    runtime/base/frames
 //   body     first one of who connected: u32 its rank, u32 trainers;  then parcels;  empty: that was the last
-//   code     runtime/secure/message_code over the body, under the frame's number in its direction
 //
-// A frame that was changed, repeated or left out is noticed.
-// Without TLS what is sent can be read by who sees the network.
+// Between hosts all of it is sealed (runtime/connect/sealed_socket).
 #pragma once
 
 #include <chrono>

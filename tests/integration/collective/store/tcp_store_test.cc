@@ -12,9 +12,11 @@
 #include <mutex>
 #include <thread>
 
+#include "collective/store/store_server.h"
 #include "runtime/base/error.h"
 #include "tests/support/child_process.h"
 #include "tests/support/errors.h"
+#include "tests/support/meddler.h"
 #include "tests/support/port_lease.h"
 #include "tests/support/rank_threads.h"
 
@@ -265,4 +267,27 @@ TEST_CASE("an announcement reaches all others") {
   CHECK(news.rank == 1);
   CHECK(news.subject == "group");
   CHECK(news.text == "why");
+}
+
+TEST_CASE("tampering at any byte of a session gives an error or the right values") {
+  const Access access{Secret::random(), "/job/secret"};
+  const auto make_server = [&] {
+    return std::make_unique<StoreServer>(
+        StoreServerOptions{.endpoint = "127.0.0.1:0", .access = access, .size = 2, .attempt = "run 1"});
+  };
+  tests::tamper_everywhere(make_server, [&](const StoreServer&, const std::string& endpoint) {
+    TcpStoreOptions options;
+    options.endpoint = endpoint;
+    options.rank = 1;
+    options.size = 2;
+    options.attempt = "run 1";
+    options.access = access;
+    options.meet_within = 2s;
+    TcpStore store(std::move(options));
+    store.set("a name", "a value");
+    const std::string value = store.wait("a name", Clock::now() + 2s);
+    CHECK(value == "a value");
+    const std::int64_t number = store.add("a number", 7);
+    CHECK(number == 7);
+  });
 }

@@ -1,8 +1,8 @@
 #include "launcher/cluster/sealed_channel.h"
 
 #include "runtime/secure/handshake.h"
-#include "runtime/secure/tls_session.h"
 #include "tests/support/cluster_loop.h"
+#include "tests/support/meddler.h"
 
 using namespace fleetrun;
 using namespace fleetrun::launcher;
@@ -201,28 +201,11 @@ TEST_CASE("a message that is longer than allowed breaks the connection") {
   CHECK(rendezvous.host.closed[0].second.why.find("a message of 1001 bytes") != std::string::npos);
 }
 
-TEST_CASE("with TLS launchers talk as they do without, and nobody reads along") {
-  ChannelSettings tls = channel_settings();
-  tls.tls = TlsIdentity::make(tls.secret);
-  Rendezvous rendezvous(tls, tls);
-  rendezvous.open();
-  const std::string large(1'000'000, 'x');
-  rendezvous.caller.channel->send("one");
-  rendezvous.caller.channel->send(large);
-  rendezvous.until([&] { return rendezvous.host.messages.size() == 2; });
-  CHECK(rendezvous.host.messages[1].second == large);
-  rendezvous.host.server->send(rendezvous.host.opened[0], large);
-  rendezvous.host.server->close(rendezvous.host.opened[0]);
-  rendezvous.until([&] { return rendezvous.caller.closed.has_value(); });
-  CHECK(rendezvous.caller.messages == std::vector<std::string>{large});
-  CHECK(rendezvous.caller.closed->end == ChannelEnd::goodbye);
-}
-
-TEST_CASE("what goes to many is sent without a copy, with TLS and without") {
+TEST_CASE("what goes to many arrives in its place, sealed and with --insecure") {
   const auto list = std::make_shared<const std::string>(std::string(500'000, 'l'));
-  ChannelSettings tls = channel_settings();
-  tls.tls = TlsIdentity::make(tls.secret);
-  for (const ChannelSettings& settings : {channel_settings(), tls}) {
+  ChannelSettings insecure = channel_settings();
+  insecure.secret.reset();
+  for (const ChannelSettings& settings : {channel_settings(), insecure}) {
     Rendezvous rendezvous(settings, settings);
     rendezvous.open();
     const ConnectionId caller = rendezvous.host.opened[0];
@@ -234,16 +217,41 @@ TEST_CASE("what goes to many is sent without a copy, with TLS and without") {
   }
 }
 
-TEST_CASE("TLS on one side only, or with another secret, is refused in words on both") {
-  ChannelSettings tls = channel_settings(), other = channel_settings("another secret of just 32 bytes!");
-  tls.tls = TlsIdentity::make(tls.secret);
-  other.tls = TlsIdentity::make(other.secret);
-  Rendezvous one(tls, channel_settings());
-  one.until([&] { return one.caller.closed && !one.host.refused.empty(); });
-  CHECK(one.caller.closed->why.find("runs with --tls, and this host without it") != std::string::npos);
-  CHECK(one.host.refused[0].why.find("runs without --tls, and this host with it") != std::string::npos);
-  Rendezvous two(tls, other);
-  two.until([&] { return two.caller.closed && !two.host.refused.empty(); });
-  CHECK(two.caller.closed->why.find("has another secret than this host") != std::string::npos);
-  CHECK(two.host.refused[0].why.find("has another secret than this host") != std::string::npos);
+TEST_CASE("tampering at any byte of a session: messages arrive as they were sent, or the connection breaks") {
+  struct Server {
+    boost::asio::io_context loop{1};
+    Host host;
+    Server() {
+      ChannelSettings hasty = channel_settings();
+      hasty.handshake_timeout = 500ms;
+      host.echoes = true;
+      host.server = serve(loop, listen_at("127.0.0.1"), hasty, {}, host);
+    }
+    std::string endpoint() const { return to_string(host.server->endpoints()[0]); }
+  };
+  tests::tamper_everywhere(
+      [] { return std::make_unique<Server>(); },
+      [](Server& server, const std::string& endpoint) {
+        const std::vector<std::string> all{"the first message", "", std::string(200, 'x')};
+        const auto is_beginning = [&](const std::vector<std::string>& heard) {
+          return heard.size() <= all.size() && std::equal(heard.begin(), heard.end(), all.begin());
+        };
+        ChannelSettings hasty = channel_settings();
+        hasty.handshake_timeout = 500ms;
+        Caller caller;
+        const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
+        caller.channel = dial(server.loop, {"127.0.0.1", port}, hasty, caller);
+        turn_until(server.loop, [&] { return caller.open || caller.closed; });
+        for (const std::string& message : all) caller.channel->send(message);
+        // Of what does not come, and is not refused, only the end is heard.
+        const auto until = std::chrono::steady_clock::now() + 500ms;
+        turn_until(server.loop, [&] {
+          return caller.messages.size() == all.size() || caller.closed ||
+                 std::chrono::steady_clock::now() > until;
+        });
+        std::vector<std::string> there;
+        for (const auto& [id, message] : server.host.messages) there.push_back(message);
+        CHECK(is_beginning(there));
+        CHECK(is_beginning(caller.messages));
+      });
 }

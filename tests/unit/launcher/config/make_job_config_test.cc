@@ -111,6 +111,13 @@ TEST_CASE("a flag wins over the environment, and says so where the two disagree"
   CHECK(make_job_config(options({}), environ).server_num == 3);
 }
 
+TEST_CASE("--tls has no effect, and says so") {
+  const JobConfig config = make_job_config(options({{"tls", "True"}}), {});
+  CHECK(config.notes ==
+        std::vector<std::string>{"--tls has no effect: what crosses hosts is encrypted without it"});
+  CHECK(make_job_config(options({{"tls", "False"}}), {}).notes.empty());
+}
+
 TEST_CASE("POD_IP counts only when it looks like an address, as with Paddle") {
   CHECK(make_job_config(options({}), {{"POD_IP", "10.1.2.3"}}).host == "10.1.2.3");
   CHECK(make_job_config(options({}), {{"POD_IP", "pod"}}).host == "127.0.0.1");
