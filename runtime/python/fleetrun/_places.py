@@ -178,7 +178,7 @@ def is_compiled_with_custom_device(device_type: str) -> bool:
 
 def set_device(device: str) -> CPUPlace:
     """Takes "cpu"; "gpu" and "gpu:N" with the warning of CUDAPlace. Throws: Error(config) for others."""
-    kind = str(device).partition(":")[0]
+    kind = str(device).lower().partition(":")[0]
     if kind == "gpu":
         warn_once("place", f"paddle.set_device({device!r}): fleetrun's engine runs on the CPU")
     elif kind != "cpu":

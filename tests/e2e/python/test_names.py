@@ -147,7 +147,7 @@ def test_a_cuda_place_is_accepted_with_one_warning(run):
 import fleetrun as paddle
 paddle.enable_static()
 assert not paddle.is_compiled_with_cuda() and not paddle.in_dynamic_mode()
-places = [paddle.CUDAPlace(0), paddle.CUDAPlace(1), paddle.set_device("gpu:0")]
+places = [paddle.CUDAPlace(0), paddle.CUDAPlace(1), paddle.set_device("GPU:0"), paddle.set_device("CPU")]
 """)
     assert done.stderr == "fleetrun: warning: paddle.CUDAPlace(0): fleetrun's engine runs on the CPU\n"
 
