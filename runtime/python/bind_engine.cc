@@ -73,7 +73,16 @@ void bind_program(py::module_& module) {
       .def_readonly("type", &Operator::type)
       .def_readonly("inputs", &Operator::inputs)
       .def_readonly("outputs", &Operator::outputs)
+      .def_readonly("input_arg_names", &Operator::inputs, "Paddle's name for inputs.")
+      .def_readonly("output_arg_names", &Operator::outputs, "Paddle's name for outputs.")
       .def_readonly("attributes", &Operator::attributes)
+      .def(
+          "has_attr",
+          [](const Operator& self, const std::string& name) { return self.attributes.contains(name); },
+          "name"_a, "Whether there is an attribute of this name.")
+      .def(
+          "attr", [](const Operator& self, const std::string& name) { return self.attributes.at(name); },
+          "name"_a, "An attribute. Throws: IndexError where there is none.")
       .def_readonly("where", &Operator::where);
   py::class_<Program, std::shared_ptr<Program>>(module, "Program", "Variables and operators in order.")
       .def(py::init<>())

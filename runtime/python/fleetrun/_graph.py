@@ -213,6 +213,14 @@ class Program:
             more["initializer"].append(self, name, known.shape, known.type)
         return self.var(name)
 
+    def append_op(
+        self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **more: Any
+    ) -> None:
+        """Computes an operator of Paddle into its output: fluid/_appended.py has those that there are."""
+        # By name: layers lie above programs.
+        with program_guard(self):
+            importlib.import_module("fleetrun.fluid._appended").append_op(type, inputs, outputs, attrs)
+
     def all_parameters(self) -> list[Parameter]:
         """The parameters in the order in which they were made."""
         return list(self._parameters.values())
@@ -307,6 +315,11 @@ class Program:
         """The program of serialize_program(), or of a file `__model__`. Throws: Error(data)."""
         # By name: programs lie below what reads files.
         return importlib.import_module("fleetrun.static.serial").deserialize_program(binary_str)
+
+    @classmethod
+    def global_seed(cls, seed: int = 0) -> None:
+        """paddle.seed()."""
+        globals()["seed"](seed)
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """The program as text."""

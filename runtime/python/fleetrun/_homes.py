@@ -62,6 +62,7 @@ io.readers: fluid.contrib.reader
 incubate.layers: fluid.contrib.layers fluid.contrib.layers.nn fluid.contrib.layers.metric_op
 regularizer: base.regularizer
 nn.clip: base.clip
+fluid._transpiled: fluid.transpiler.details fluid.transpiler.details.program_utils
 distributed.fleet.older: fluid.transpiler.distribute_transpiler.distributed_strategy
 _messages: fluid.proto fluid.proto.framework_pb2 base.proto base.proto.framework_pb2
 _messages: distributed.fleet.proto distributed.fleet.proto.distributed_strategy_pb2
@@ -85,6 +86,8 @@ _IN_FLEET = {
     "base.mode": "distributed.fleet.older_base",
     "base.role_maker": "distributed.fleet.older_roles",
     "role_maker": "distributed.fleet.older_roles",
+    "utils.fleet_util": "distributed.fleet.older_util",
+    "fleet_util": "distributed.fleet.older_util",
     "utils.hdfs": "distributed.fleet.utils.fs",
     "utils.fs": "distributed.fleet.utils.fs",
 }

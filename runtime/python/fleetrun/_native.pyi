@@ -31,10 +31,20 @@ class Variable():
     def type(self) -> str: ...
 class Operator():
     """An operator of a Program. where: the line of the script that appended it."""
+    def attr(self, name: str) -> typing.Union[bool, int, float, str, list[int], list[float], list[str]]:
+        """An attribute. Throws: IndexError where there is none."""
     @property
     def attributes(self) -> dict[str, typing.Union[bool, int, float, str, list[int], list[float], list[str]]]: ...
+    def has_attr(self, name: str) -> bool:
+        """Whether there is an attribute of this name."""
+    @property
+    def input_arg_names(self) -> list[str]:
+        """Paddle's name for inputs."""
     @property
     def inputs(self) -> list[str]: ...
+    @property
+    def output_arg_names(self) -> list[str]:
+        """Paddle's name for outputs."""
     @property
     def outputs(self) -> list[str]: ...
     @property

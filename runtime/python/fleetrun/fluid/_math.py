@@ -16,15 +16,15 @@ __all__ = [
     "accuracy", "argsort", "assign", "auc", "autoincreased_step_counter", "cast", "clip_by_norm",
     "concat", "cos_sim", "cumsum", "elementwise_add", "elementwise_div", "elementwise_floordiv",
     "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow",
-    "elementwise_sub", "equal", "expand", "expand_as", "fill_constant", "fill_constant_batch_size_like",
-    "flatten", "gather", "gaussian_random", "gaussian_random_batch_size_like", "greater_equal",
-    "greater_than", "has_inf", "has_nan", "increment", "is_empty", "isfinite", "l2_normalize",
-    "less_equal", "less_than", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
-    "mean", "mul", "multiplex", "not_equal", "one_hot", "one_hot_of_all", "ones", "range", "reduce_all",
-    "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "reshape",
-    "reverse", "scale", "scatter", "size", "split", "squeeze", "stack", "strided_slice", "sum", "sums",
-    "topk", "transpose", "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "where",
-    "zeros",
+    "elementwise_sub", "equal", "expand", "expand_as", "eye", "fill_constant",
+    "fill_constant_batch_size_like", "flatten", "gather", "gaussian_random",
+    "gaussian_random_batch_size_like", "greater_equal", "greater_than", "has_inf", "has_nan",
+    "increment", "is_empty", "isfinite", "l2_normalize", "less_equal", "less_than", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "mean", "mul", "multiplex", "not_equal",
+    "one_hot", "one_hot_of_all", "ones", "range", "reduce_all", "reduce_any", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "reshape", "reverse", "scale", "scatter",
+    "size", "split", "squeeze", "stack", "strided_slice", "sum", "sums", "topk", "transpose",
+    "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "where", "zeros",
 ]  # fmt: skip
 
 Axes = int | Sequence[int] | None
@@ -359,12 +359,15 @@ def argsort(
 def fill_constant(
     shape: Any,
     dtype: DTypeLike,
-    value: float,
+    value: float | Variable,
     force_cpu: bool = False,
     out: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """A variable with one value; into `out` when it is given."""
+    """A variable with one value, a number or a variable's; into `out` when it is given."""
+    if isinstance(value, Variable):
+        one = tensor.reshape(tensor.cast(value, dtype), [1])
+        return _into(tensor.expand_as(one, tensor.full(shape, 0, dtype)), out)
     return _into(tensor.full(shape, value, dtype), out)
 
 
@@ -444,6 +447,18 @@ def gaussian_random_batch_size_like(
 def range(start: Any, end: Any, step: Any, dtype: DTypeLike, name: str | None = None) -> Variable:
     """start, start + step, … below `end`."""
     return tensor.arange(start, end, step, dtype)
+
+
+def eye(
+    num_rows: int,
+    num_columns: int | None = None,
+    batch_shape: Sequence[int] | None = None,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+) -> Variable:
+    """1 on the diagonal, else 0; one such matrix for each place of batch_shape."""
+    made = tensor.eye(num_rows, num_columns, dtype)
+    return made if batch_shape is None else tensor.expand(made, [*batch_shape, *made.shape])
 
 
 def reverse(x: Variable, axis: int | Sequence[int]) -> Variable:

@@ -202,11 +202,10 @@ def _place(i, call):
 
 
 def array_write(x: Variable, i: Any, array: TensorArray | None = None) -> TensorArray:
-    """The array with a copy of x at the place i, one behind the last or one that is there."""
+    """The array with a copy of x at the place i; before it, nothing where there was none."""
     array = TensorArray() if array is None else array
     place = _place(i, "array_write")
-    if place > len(array):
-        raise Error("config", f"fluid.layers.array_write at {place} of an array of {len(array)}")
+    array += [None] * (place - len(array))
     array[place : place + 1] = [tensor.assign(x)]
     return array
 
@@ -214,7 +213,7 @@ def array_write(x: Variable, i: Any, array: TensorArray | None = None) -> Tensor
 def array_read(array: TensorArray, i: Any) -> Variable:
     """What lies at the place i."""
     place = _place(i, "array_read")
-    if not 0 <= place < len(array):
+    if not 0 <= place < len(array) or array[place] is None:
         raise Error("config", f"fluid.layers.array_read at {place} of an array of {len(array)}")
     found: Variable = array[place]
     return found

@@ -91,6 +91,9 @@ __getattr__, __dir__ = _lazy.attach(
     {
         **_lazy.LOADERS,
         "batch": "io.readers:batch",
-        **_lazy.names("reader", "buffered cache chain compose firstn map_readers shuffle xmap_readers"),
+        **_lazy.names(
+            "reader",
+            "buffered cache chain compose firstn map_readers shuffle xmap_readers multiprocess_reader",
+        ),
     },
 )

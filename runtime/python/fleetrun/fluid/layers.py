@@ -11,7 +11,7 @@ __getattr__, __dir__ = _lazy.attach(
             "accuracy argsort assign auc autoincreased_step_counter cast clip_by_norm concat cos_sim cumsum "
             "elementwise_add "
             "elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod "
-            "elementwise_mul elementwise_pow elementwise_sub equal expand expand_as fill_constant "
+            "elementwise_mul elementwise_pow elementwise_sub equal expand expand_as eye fill_constant "
             "fill_constant_batch_size_like flatten gather gaussian_random gaussian_random_batch_size_like "
             "greater_equal greater_than has_inf has_nan increment is_empty isfinite l2_normalize less_equal "
             "less_than logical_and logical_not logical_or logical_xor matmul mean mul multiplex not_equal "
@@ -33,7 +33,7 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "tensor",
-            "abs acos acosh argmax argmin asin asinh atan atanh ceil clip cos cosh diag erf exp eye floor "
+            "abs acos acosh argmax argmin asin asinh atan atanh ceil clip cos cosh diag erf exp floor "
             "gather_nd "
             "linspace log ones_like rank reciprocal round rsqrt scatter_nd scatter_nd_add shape shard_index "
             "sign sin sinh slice sqrt square tanh triu unbind unstack zeros_like",

@@ -249,7 +249,9 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
 
 def square_error_cost(input: Variable, label: Variable) -> Variable:
     """(input - label) squared, value by value. Shape: both the same, float32."""
-    return framework.append("square_error_cost", "square_error_cost", [input, label])
+    # Paddle's is the second of two operators: scripts fetch it by that name.
+    outputs = framework.temporaries(framework.unique_name("square_error_cost"), 2)[1:]
+    return framework.append("square_error_cost", "square_error_cost", [input, label], outputs=outputs)
 
 
 def mse_loss(input: Variable, label: Variable, reduction: str = "mean", name: str | None = None) -> Variable:

@@ -221,11 +221,14 @@ class Optimizer:
         main = loss.program
         self._take_clip(main)
         startup = startup_program or rates.startup_of(main)
-        if not any(parameter.trainable for parameter in main.all_parameters()):
-            warn_once(
-                f"minimize {loss.name}",
-                f"minimize of {loss.name} has no effect: its program has no trainable parameter",
+        trained = any(parameter.trainable for parameter in main.all_parameters())
+        if not trained or not differentiated.reaches_parameter(main, loss):
+            reason = (
+                "it is computed from no trainable parameter"
+                if trained
+                else ("its program has no trainable parameter")
             )
+            warn_once(f"minimize {loss.name}", f"minimize of {loss.name} has no effect: {reason}")
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
         differentiated.expect_first_order(main, loss)

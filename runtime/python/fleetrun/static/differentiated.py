@@ -42,6 +42,16 @@ def differentiate(program: Program, loss: Variable, optimizer: _native.Optimizer
             program.var(name).stop_gradient = False  # which expect_first_order() asks
 
 
+def reaches_parameter(program: Program, loss: Variable) -> bool:
+    """Whether the loss is computed from a trainable parameter."""
+    needed = {loss.name}
+    for op in reversed(program.ops):
+        if needed.intersection(op.outputs):
+            needed.update(op.inputs)
+            needed.update(str(value) for value in op.attributes.values() if isinstance(value, str))
+    return any(parameter.trainable and parameter.name in needed for parameter in program.all_parameters())
+
+
 def expect_first_order(program: Program, loss: Variable) -> None:
     """Throws: Error(config) where the loss is computed from a gradient, through which none would flow."""
     ops, needed = program.ops, {loss.name}

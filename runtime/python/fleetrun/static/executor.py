@@ -95,8 +95,11 @@ class Executor:
         fed: dict[str, Any] = {}
         if parallel and len(parts) > 1:
             runner.run_each(parts)
+        elif len(parts) > 1:
+            what = f"Executor.run: feed has {len(parts)} parts for one replica"
+            raise Error("config", what, "CPU_NUM says how many replicas there are")
         else:
-            (fed,) = parts
+            fed = parts[0]
             runner.run(fed)
         if training is not None:
             training.count_step()

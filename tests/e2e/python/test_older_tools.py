@@ -1,0 +1,88 @@
+"""What scripts of Paddle 1.x have beside layers: FleetUtil, names of operators, programs as text, blocks that
+operators are appended to, arrays and inputs that are looser than Paddle 2's."""
+
+FLEET_UTIL = """
+import numpy
+import paddle.fluid as fluid
+import paddle.distributed.fleet as fleet
+from paddle.fluid.incubate.fleet.utils.fleet_util import FleetUtil
+
+fleet.init(is_collective=True)
+x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1], "int64")
+chance = fluid.layers.fc(x, 2, act="softmax")
+auc, _, stats = fluid.layers.auc(chance, y)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+feed = {"x": numpy.sin(numpy.arange(200)).reshape(50, 4).astype("float32"),
+        "y": (numpy.arange(50) % 3 == 0).astype("int64").reshape(50, 1)}
+found = [exe.run(feed=feed, fetch_list=[auc])[0][0] for _ in range(3)][-1]
+util = FleetUtil("transpiler")
+names = [one.name for one in stats[2:]]
+assert abs(util.get_global_auc(fluid.global_scope(), *names) - found) < 1e-6
+util.print_global_auc(fluid.global_scope(), "none", "none", "day 1")
+util.set_zero(names[0])
+assert not numpy.array(fluid.global_scope().find_var(names[0]).get_tensor()).any()
+print(util.get_online_pass_interval("20190720", "0 1 2", 60, 2, True))
+print(util.get_online_pass_interval("{20190720..20190729}", "{22..23}", 30, 3, False))
+try:
+    FleetUtil("mpi")
+except ValueError as error:
+    print(error.what)
+"""
+
+LOOSE = """
+import numpy
+import paddle
+import paddle.fluid as fluid
+from paddle.fluid.transpiler.details import program_to_code
+
+layers, exe = fluid.layers, fluid.Executor(fluid.CPUPlace())
+array = layers.create_array("float32")
+places = [layers.fill_constant([1], "int64", place) for place in (3, 1)]
+layers.array_write(layers.fill_constant([2], "float32", layers.fill_constant([1], "float32", 5.0)), places[0], array)
+print(exe.run(fetch_list=[layers.array_read(array, places[0]), layers.array_length(array)]))
+try:
+    layers.array_read(array, places[1])
+except ValueError as error:
+    print(error.what)
+
+block = fluid.default_main_program().global_block()
+made = block.create_var(name="made", shape=[2], dtype="float32")
+block.append_op(type="scale", inputs={"X": [layers.ones([2], "float32")]}, outputs={"Out": [made]},
+                attrs={"scale": 3.0})
+cost = layers.square_error_cost(made, layers.zeros([2], "float32"))
+print(cost.name, exe.run(fetch_list=["square_error_cost_0.tmp_1"])[0])
+op = block.ops[-1]
+print(op.type, op.output_arg_names, op.has_attr("none"), len(op.input_arg_names))
+program_to_code(fluid.Program())
+
+x = layers.data("x", [2, 3])
+print(exe.run(feed={"x": numpy.ones((2, 3), "float32")}, fetch_list=[layers.scale(x, 2.0)])[0].shape)
+w = layers.create_parameter([3], "float32")
+mean = layers.mean(x)
+print(fluid.optimizer.SGD(0.1).minimize(mean))
+"""
+
+
+def test_fleet_util(run, package):
+    done = run(FLEET_UTIL, PYTHONPATH=package + "/_compat")
+    assert done.stdout.splitlines() == [
+        "not found auc bucket",
+        "day 1 global auc = None",
+        "[['00', '01']]",
+        "[['2200', '2230', '2300']]",
+        "FleetUtil(mode='mpi')",
+    ]
+
+
+def test_what_paddle_1_x_is_loose_about(run, package):
+    done = run(LOOSE, PYTHONPATH=package + "/_compat")
+    said = done.stdout.splitlines()
+    assert said[:4] == [
+        "[array([5., 5.], dtype=float32), array([4], dtype=int64)]",
+        "fluid.layers.array_read at 1 of an array of 4",
+        "square_error_cost_0.tmp_1 [9. 9.]",
+        "square_error_cost ['square_error_cost_0.tmp_1'] False 2",
+    ]
+    assert said[-2:] == ["(2, 3)", "([], [])"]
+    assert "it is computed from no trainable parameter" in done.stderr
