@@ -18,13 +18,15 @@ bool FastForward::is_under_way() const {
   return false;
 }
 
+std::uint64_t FastForward::steps_ahead(std::uint32_t thread) const {
+  const std::lock_guard lock(mutex_);
+  return ahead_of(thread);
+}
+
 bool FastForward::is_ahead_somewhere() const {
   const std::lock_guard lock(mutex_);
   for (std::uint32_t thread = 0; thread < steps_.size(); ++thread) {
-    for (const Done::Epoch& server : done_.servers) {
-      const std::uint64_t there = steps_of(server, thread);
-      if (there != kAll && steps_[thread] < there) return true;
-    }
+    if (ahead_of(thread) > 0) return true;
   }
   return false;
 }
@@ -50,6 +52,7 @@ void FastForward::find_counted(std::uint64_t data, Begun& begun) {
   while (at > in_turn && marks[at - 1].data != data) --at;
   if (at <= in_turn) {
     // None that was begun before: nothing is left to catch up with.
+    begun.leaves_cut = done_.is_cut && in_turn < marks.size();
     begun.number = std::max<std::uint64_t>(begun.number, marks.size() + 1);
     barriers_ = std::max(barriers_, done_.barriers);
     sums_ = std::max(sums_, done_.sums);
@@ -107,6 +110,16 @@ std::uint64_t FastForward::steps_of(const Done::Epoch& server, std::uint32_t thr
   if (server.number > epochs_) return kAll;
   if (server.number < epochs_ || thread >= server.steps.size()) return 0;
   return server.steps[thread];
+}
+
+std::uint64_t FastForward::ahead_of(std::uint32_t thread) const {
+  std::uint64_t most = 0;
+  for (const Done::Epoch& server : done_.servers) {
+    const std::uint64_t there = steps_of(server, thread);
+    if (there != kAll && thread < steps_.size() && steps_[thread] < there)
+      most = std::max(most, there - steps_[thread]);
+  }
+  return most;
 }
 
 std::uint64_t FastForward::steps_everywhere(std::uint32_t thread) const {

@@ -30,6 +30,8 @@ class FastForward {
     std::vector<Epoch> servers = {};
     /// By epoch, where they are counted; empty in sync mode.
     std::vector<wire::EpochMark> marks = {};
+    /// The last of them was not completed.
+    bool is_cut = false;
   };
   /// An epoch that begins now.
   struct Begun {
@@ -38,6 +40,8 @@ class FastForward {
     bool is_known = false;
     /// How many barriers and sums the trainer counts from here on as complete.
     std::uint64_t barriers = 0, sums = 0;
+    /// It is over other data than the epoch that was under way, which the script does not go on with.
+    bool leaves_cut = false;
   };
 
   explicit FastForward(Done done) : done_(std::move(done)) {}
@@ -46,8 +50,6 @@ class FastForward {
   bool is_idle() const noexcept { return done_.barriers == 0 && done_.sums == 0 && done_.epochs == 0; }
   /// Whether the script has not come to the place yet where the process before it ended.
   bool is_under_way() const;
-  /// Whether a step of this epoch that is still to come is on some servers already.
-  bool is_ahead_somewhere() const;
 
   /// The script's next barrier, sum or epoch has this number; whether it was complete before.
   bool barrier(std::uint64_t number);
@@ -59,6 +61,10 @@ class FastForward {
   /// The steps of the thread in this epoch that are on all servers, or kAll:
   /// the next step is the one after them.
   std::uint64_t skip_steps(std::uint32_t thread);
+  /// How many steps of the thread that are still to come in this epoch some server has already.
+  std::uint64_t steps_ahead(std::uint32_t thread) const;
+  /// Whether there are any, of any thread.
+  bool is_ahead_somewhere() const;
   /// The thread's next step in this epoch, from 1.
   std::uint64_t next_step(std::uint32_t thread);
   /// Whether a server has had that step from the process before.
@@ -69,6 +75,7 @@ class FastForward {
   void find_counted(std::uint64_t data, Begun& begun);
   std::uint64_t steps_of(const Done::Epoch& server, std::uint32_t thread) const;
   std::uint64_t steps_everywhere(std::uint32_t thread) const;
+  std::uint64_t ahead_of(std::uint32_t thread) const;
 
   const Done done_;
   mutable std::mutex mutex_;  // guards what follows

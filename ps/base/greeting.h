@@ -15,9 +15,15 @@ inline constexpr std::uint32_t kBeginsAnew = 1;
 /// Its epochs are counted, where trainers do not wait for each other.
 inline constexpr std::uint32_t kCountsEpochs = 2;
 
+/// What it finds (HelloAnswer::finds). Another process of this trainer has pushed, and nobody knows how far
+/// it was in its data:
+inline constexpr std::uint32_t kForgotten = 1;
+/// The last epoch that was counted was not completed.
+inline constexpr std::uint32_t kCut = 2;
+
 struct HelloAnswer {
   std::uint32_t late = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t finds = 0;  // kForgotten, kCut
   /// A random number that a server keeps when it is started again (ps/server/server_durable.cc).
   std::uint64_t server = 0;
   /// All changes of the incarnation before this one have been applied.

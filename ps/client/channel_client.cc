@@ -18,7 +18,7 @@ static FastForward::Done done_of(const ClientOptions& options, const Welcome& we
   if ((options.mode != Mode::sync && !options.counts_epochs) || options.identity != 0 ||
       welcome.last_epochs.empty())
     return {};
-  return {welcome.barriers, welcome.sums, welcome.epochs, welcome.last_epochs, welcome.marks};
+  return {welcome.barriers, welcome.sums, welcome.epochs, welcome.last_epochs, welcome.marks, welcome.is_cut};
 }
 
 ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
@@ -66,6 +66,7 @@ void ChannelClient::begin_epoch(const EpochStart& epoch) {
   is_counted_ = counts_epochs() && epoch.data != 0;
   if (options_.mode != Mode::sync && !is_counted_) return;
   const FastForward::Begun begun = before_.begin_epoch(epochs_.done + 1, epoch.threads, epoch.data);
+  has_left_epoch_ = begun.leaves_cut;
   barriers_.raise(begun.barriers);
   sums_.raise(begun.sums);
   if (!begun.is_known) {
@@ -161,6 +162,8 @@ void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
   }
   if (started_from == 0) started_from = answer.started_from;
   is_late = is_late || answer.late != 0;
+  is_forgotten = is_forgotten || (answer.finds & wire::kForgotten) != 0;
+  is_cut = is_cut || (answer.finds & wire::kCut) != 0;
   servers.resize(std::max<std::size_t>(servers.size(), rank + 1));
   servers[rank] = answer.server;
   next_change = std::min(next_change, answer.next_change);

@@ -22,6 +22,8 @@ Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::
 /// What all servers together have answered to a client's hellos: where it goes on.
 struct Welcome {
   bool is_late = false;
+  bool is_forgotten = false;  // wire::kForgotten
+  bool is_cut = false;        // wire::kCut
   std::uint64_t next_change = UINT64_MAX;
   std::uint64_t barriers = 0, sums = 0, epochs = UINT64_MAX;
   std::vector<FastForward::Done::Epoch> last_epochs = {};  // by server

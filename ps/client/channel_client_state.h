@@ -116,6 +116,7 @@ class ChannelClient final : public Client {
   void assign(std::uint32_t table, std::span<const std::uint64_t> keys, std::span<const float> rows) override;
   void begin_epoch(const EpochStart& epoch) override;
   bool counts_epochs() const noexcept override;
+  bool has_left_epoch() const noexcept override { return has_left_epoch_; }
   void leave_epoch(std::uint32_t thread) override;
   void barrier() override;
   void all_reduce_sum(std::span<double> values) override;
@@ -130,6 +131,7 @@ class ChannelClient final : public Client {
   bool is_late() const noexcept override { return is_late_; }
   std::uint64_t next_change() const noexcept override { return changes_.next(); }
   std::uint64_t skip_steps(std::uint32_t thread) override { return before_.skip_steps(thread); }
+  std::uint64_t steps_ahead(std::uint32_t thread) const override { return before_.steps_ahead(thread); }
   bool pushes_alone() const override { return before_.is_ahead_somewhere(); }
   bool is_catching_up() const override { return before_.is_under_way(); }
   void set_generation(std::uint64_t generation) noexcept override { generation_ = generation; }
@@ -198,7 +200,8 @@ class ChannelClient final : public Client {
   FastForward before_;
   Rounds barriers_, sums_, epochs_;
   std::atomic<bool> is_counted_ = false;  // the epoch
-  std::mutex touched_mutex_;              // guards what follows
+  std::atomic<bool> has_left_epoch_ = false;
+  std::mutex touched_mutex_;  // guards what follows
   std::uint64_t touched_asked_ = 0;
   std::vector<std::uint64_t> generations_;  // by server, as last heard
 };

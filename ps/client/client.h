@@ -52,7 +52,7 @@ struct ClientOptions {
   /// Whatever a trainer of this rank did before is not this client's: it was the same process, which has said
   /// goodbye since.
   bool begins_anew = false;
-  /// StepClient::counts_epochs(): in async and half_async mode,
+  /// StepClient::counts_epochs(): in all modes but sync,
   /// for a script that begins anew when its process does.
   bool counts_epochs = false;
   /// How rows and gradients travel; what shortening cuts off gradients is added to later ones

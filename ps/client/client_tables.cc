@@ -259,7 +259,7 @@ void ChannelClient::measure(const Header& head, std::vector<wire::PushDraft>& dr
 // The steps that a push has; none for a trainer that was not started again.
 std::vector<ChannelClient::ThreadStep> ChannelClient::next_steps(const Push& request) {
   std::vector<ThreadStep> out;
-  if (before_.is_idle()) return out;
+  if (before_.is_idle() || request.thread == kNoThread) return out;
   if (request.threads.empty()) return {{request.thread, before_.next_step(request.thread)}};
   for (const std::uint32_t thread : request.threads) out.push_back({thread, before_.next_step(thread)});
   return out;

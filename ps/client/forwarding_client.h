@@ -47,8 +47,10 @@ class ForwardingClient : public Client {
   bool is_late() const noexcept override { return to_->is_late(); }
   std::uint64_t next_change() const noexcept override { return to_->next_change(); }
   bool counts_epochs() const noexcept override { return to_->counts_epochs(); }
+  bool has_left_epoch() const noexcept override { return to_->has_left_epoch(); }
   bool is_catching_up() const override { return to_->is_catching_up(); }
   bool pushes_alone() const override { return to_->pushes_alone(); }
+  std::uint64_t steps_ahead(std::uint32_t thread) const override { return to_->steps_ahead(thread); }
   std::uint64_t skip_steps(std::uint32_t thread) override { return to_->skip_steps(thread); }
   void set_generation(std::uint64_t generation) noexcept override { to_->set_generation(generation); }
   void goodbye() override { to_->goodbye(); }

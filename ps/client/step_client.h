@@ -63,6 +63,7 @@ struct Pull {
 };
 struct Push {
   /// The trainer thread that pushes; in sync mode (trainer, thread) is the participant.
+  /// kNoThread: it is no step.
   std::uint32_t thread = 0;
   /// Of several pushes in one: the thread of each; empty otherwise.
   std::vector<std::uint32_t> threads = {};
@@ -121,13 +122,16 @@ class StepClient {
 
   /// sync mode: an epoch has a fixed set of participants, each trainer's threads 0 … threads-1.
   /// begin_epoch returns when every trainer that has not said goodbye has begun; leave_epoch says that this
-  /// thread will push no more in it. async and half_async mode: nobody waits; where counts_epochs(), the
+  /// thread will push no more in it. Other modes: nobody waits; where counts_epochs(), the
   /// servers count the steps of an epoch whose data are known.
   virtual void begin_epoch(const EpochStart& epoch) = 0;
   virtual void leave_epoch(std::uint32_t thread) = 0;
   /// Whether a trainer that is started again goes on in the middle of an epoch:
   /// each thread must have the same batches in both runs.
   virtual bool counts_epochs() const noexcept { return false; }
+  /// Whether the epoch that was under way when this trainer was started again is not gone on with: the one
+  /// that has begun since is over other data.
+  virtual bool has_left_epoch() const noexcept { return false; }
 
   /// Within an epoch: how many steps of the thread all servers had before this trainer was started again;
   /// kWholeEpoch: all that it has. They need not be computed:
@@ -136,7 +140,12 @@ class StepClient {
     static_cast<void>(thread);
     return 0;
   }
-  /// Whether a push must not be made one with others: some servers may have it from before, and others not.
+  /// How many steps of the thread from there on some servers have, and others not.
+  virtual std::uint64_t steps_ahead(std::uint32_t thread) const {
+    static_cast<void>(thread);
+    return 0;
+  }
+  /// Whether a push must not be made one with others: there are such steps.
   virtual bool pushes_alone() const { return false; }
   static constexpr std::uint64_t kWholeEpoch = ~std::uint64_t{0};
 };

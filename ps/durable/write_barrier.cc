@@ -202,6 +202,13 @@ std::uint64_t WriteBarrier::begin(const ClientId& client) {
   return here.history.prefix() + 1;
 }
 
+bool WriteBarrier::has_changes(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(clients_, [trainer](const auto& client) {
+    return client.first.trainer == trainer && client.second.history.highest() > 0;
+  });
+}
+
 void WriteBarrier::end(const ClientId& client) {
   const std::lock_guard lock(mutex_);
   if (const auto found = clients_.find(client); found != clients_.end()) found->second.gone = true;

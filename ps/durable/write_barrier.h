@@ -90,6 +90,8 @@ class WriteBarrier {
   /// A trainer is here. What was known of an earlier incarnation of it is forgotten.
   /// Returns the number of its next change: it has none but those before it, all of them applied.
   std::uint64_t begin(const ClientId& client);
+  /// Whether the trainer has made any that this knows of.
+  bool has_changes(std::uint32_t trainer) const;
   /// It will make no changes for now, or for ever: a cut does not wait for them.
   void end(const ClientId& client);
 

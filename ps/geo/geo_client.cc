@@ -2,6 +2,7 @@
 // servers to have everything; it never polls.
 #include "ps/geo/geo_client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "ps/base/outcome.h"
+#include "ps/base/wire.h"
 #include "ps/client/forwarding_client.h"
 #include "ps/geo/local_tables.h"
 #include "runtime/base/error.h"
@@ -19,16 +21,17 @@ namespace fleetrun::ps {
 
 namespace {
 
+/// Differences of rows that go before their interval has ended, so that they fit into a message.
+constexpr std::size_t kMostChangedBytes = wire::kLongestMessage / 2;
+
 class GeoClient final : public ForwardingClient {
  public:
   GeoClient(std::unique_ptr<Client> servers, const GeoOptions& options)
       : ForwardingClient(std::move(servers)),
         options_(options),
-        tables_(std::make_shared<LocalTables>(options.tables)),
-        thread_([this] { work(); }) {
-    // From now on the servers tell what others change.
-    static_cast<void>(to().pull_touched());
-  }
+        counts_(to().counts_epochs()),
+        tables_(make_tables()),
+        thread_([this] { work(); }) {}
   ~GeoClient() override {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -41,37 +44,67 @@ class GeoClient final : public ForwardingClient {
     return std::make_unique<DonePending>();
   }
   std::unique_ptr<Pending> push_async(const Push& request) override {
-    current()->push(request, rate_);
-    if (!request.sparse.empty() || !request.dense.empty()) count_step();
+    if (begin_step(request)) {
+      current()->push(request, rate_);
+      end_step(request);
+    }
     return std::make_unique<DonePending>();
   }
   // What the servers add up has the rate in it.
   void set_rate(float rate) noexcept override { rate_ = rate; }
   void set_dense(std::uint32_t table, std::span<const float> values) override {
+    const bool was_done = is_catching_up();
     ForwardingClient::set_dense(table, values);
-    current()->set_dense(table, values);
+    if (!was_done) current()->set_dense(table, values);
   }
   // What this trainer has changed arrives first.
   void assign(std::uint32_t table, std::span<const std::uint64_t> keys,
               std::span<const float> rows) override {
     exchange_now();
+    const bool was_done = is_catching_up();
     ForwardingClient::assign(table, keys, rows);
-    current()->assign(table, keys, rows);
+    if (!was_done) current()->assign(table, keys, rows);
   }
 
   void begin_epoch(const EpochStart& epoch) override {
     ForwardingClient::begin_epoch(epoch);
     const std::lock_guard lock(mutex_);
     in_epoch_ = epoch.threads;
+    left_.clear();
+    catches_up_ = false;
+    before_.assign(counts_ ? epoch.threads : 0, {});
+    for (std::uint32_t thread = 0; thread < before_.size(); ++thread) {
+      before_[thread].everywhere = to().skip_steps(thread);
+      before_[thread].somewhere = to().steps_ahead(thread);
+      catches_up_ = catches_up_ || before_[thread].somewhere > 0;
+    }
   }
+  std::uint64_t skip_steps(std::uint32_t thread) override {
+    const std::lock_guard lock(mutex_);
+    return thread < before_.size() ? std::exchange(before_[thread].everywhere, 0) : 0;
+  }
+  // What a thread has changed is sent when all have come to their ends, and then the servers hear of these.
   void leave_epoch(std::uint32_t thread) override {
+    std::vector<std::uint32_t> left{thread};
     bool last = false;
     {
       const std::lock_guard lock(mutex_);
+      if (catches_up_ && thread < before_.size() && before_[thread].somewhere > 0 && !error_) {
+        error_ = Error(ErrorKind::data,
+                       "thread " + std::to_string(thread) + " ends its epoch " +
+                           std::to_string(before_[thread].somewhere) +
+                           " steps before the place where the process before it was",
+                       "each trainer must read the same files in the same order after a restart");
+        changed_.notify_all();
+      }
+      left_.push_back(thread);
       last = in_epoch_ > 0 && --in_epoch_ == 0;
+      if (last && counts_) left.swap(left_);
+      if (last) before_.clear();
     }
     if (last) exchange_now();
-    ForwardingClient::leave_epoch(thread);
+    if (!last && counts_) return;
+    for (const std::uint32_t one : left) ForwardingClient::leave_epoch(one);
   }
 
   void barrier() override {
@@ -93,7 +126,7 @@ class GeoClient final : public ForwardingClient {
     lock.unlock();
     std::string fallen_back = ForwardingClient::load(directory);
     lock.lock();
-    tables_ = std::make_shared<LocalTables>(options_.tables);
+    tables_ = make_tables();
     return fallen_back;
   }
   std::uint64_t rows(std::uint32_t table) override {
@@ -106,6 +139,10 @@ class GeoClient final : public ForwardingClient {
   }
 
  private:
+  struct Before {
+    std::uint64_t everywhere = 0, somewhere = 0;
+  };
+
   /// Throws: what the last exchange has failed of.
   std::shared_ptr<LocalTables> current() const {
     const std::lock_guard lock(mutex_);
@@ -117,10 +154,48 @@ class GeoClient final : public ForwardingClient {
   void throw_error() const {
     if (error_) throw separate_copy(*error_);
   }
-  void count_step() {
+  std::shared_ptr<LocalTables> make_tables() const {
+    return std::make_shared<LocalTables>(options_.tables, counts_);
+  }
+  /// False for a step that was done before this trainer was started again. A thread that has all that any
+  /// server has waits until the others have that, too.
+  bool begin_step(const Push& request) {
     std::unique_lock lock(mutex_);
-    if (++steps_ % options_.steps != 0) return;
+    if (request.thread >= before_.size()) return true;
+    Before& before = before_[request.thread];
+    if (before.everywhere == kWholeEpoch) return false;
+    if (before.everywhere > 0) {
+      --before.everywhere;
+      return false;
+    }
+    if (!catches_up_ || before.somewhere > 0) return true;
+    changed_.wait(lock, [this] { return !catches_up_ || error_; });
+    throw_error();
+    const std::shared_ptr<LocalTables> tables = tables_;
+    lock.unlock();
+    tables->hold(request, to());
+    return true;
+  }
+  void end_step(const Push& request) {
+    std::unique_lock lock(mutex_);
+    if (catches_up_ && request.thread < before_.size())
+      return end_repeated_step(before_[request.thread], lock);
+    if (request.sparse.empty() && request.dense.empty()) return;
+    if (++steps_ % options_.steps == 0 || tables_->changed_bytes() >= kMostChangedBytes) ask(lock);
+  }
+  // The last one that any server has ends the repetition, for all threads.
+  void end_repeated_step(Before& before, std::unique_lock<std::mutex>& lock) {
+    if (--before.somewhere > 0) return;
+    if (std::ranges::any_of(before_, [](const Before& other) { return other.somewhere > 0; })) {
+      changed_.wait(lock, [this] { return !catches_up_ || error_; });
+      return throw_error();
+    }
     ask(lock);
+    changed_.wait(lock, [this] { return !is_asked_; });
+    throw_error();
+    tables_ = make_tables();
+    catches_up_ = false;
+    changed_.notify_all();
   }
   void exchange_now() {
     std::unique_lock lock(mutex_);
@@ -160,6 +235,7 @@ class GeoClient final : public ForwardingClient {
   }
 
   const GeoOptions options_;
+  const bool counts_;
   std::atomic<float> rate_{1.0f};
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -167,6 +243,11 @@ class GeoClient final : public ForwardingClient {
   std::shared_ptr<LocalTables> tables_;
   std::uint64_t steps_ = 0;
   std::uint32_t in_epoch_ = 0;
+  std::vector<std::uint32_t> left_;  // the threads that are not in it any more
+  /// By thread, where steps count: those of this epoch that a process before this one has done, and that are
+  /// still to come here.
+  std::vector<Before> before_;
+  bool catches_up_ = false;  // with what only some servers have
   bool is_asked_ = false;
   bool ending_ = false;
   std::optional<Error> error_;
@@ -206,6 +287,8 @@ std::unique_ptr<Client> make_geo_client(std::unique_ptr<Client> servers, const G
     table.accessor = {};
     table.on_disk = false;
   }
+  // From now on the servers tell what others change.
+  static_cast<void>(servers->pull_touched());
   return std::make_unique<GeoClient>(std::move(servers), local);
 }
 

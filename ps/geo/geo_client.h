@@ -9,6 +9,12 @@
 // so that a change of mine that the servers have only a share of stays in my copy until it has got there too.
 // This is what Paddle's geo communicator does; an update of one trainer is exactly the user's optimizer.
 //
+// Where epochs are counted (StepClient::counts_epochs), a trainer that is started again goes on after the
+// steps that the servers have differences of: the steps since the last exchange are trained again. What its
+// copy had beyond what it had sent is lost with it. Where some servers have the last differences of the
+// process before and others not, the steps in question are trained again and sent to the latter, by
+// themselves, and the copy is dropped: the former would be in it twice.
+//
 // A thread exchanges while training goes on. The next exchange waits for the one before, so a trainer is at
 // most two intervals ahead of what it has heard. Pulls that make no rows (create = false:
 // evaluation) go to the servers.
@@ -31,7 +37,7 @@ struct GeoOptions {
   /// With the user's rules; the servers have geo_tables() of them.
   std::vector<TableConfig> tables;
   std::uint32_t trainers = 1;
-  /// Pushes between two exchanges.
+  /// Pushes between two exchanges, at most: differences that fill a message go earlier.
   std::uint32_t steps = 400;
 };
 

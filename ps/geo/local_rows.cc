@@ -56,15 +56,17 @@ void LocalRows::replace(std::span<const std::uint64_t> keys, std::span<const flo
   }
 }
 
-void LocalRows::touch(std::span<const std::uint64_t> keys) {
+std::size_t LocalRows::touch(std::span<const std::uint64_t> keys) {
+  std::size_t count = 0;
   const std::shared_lock lock(mutex_);
   for (const std::uint64_t key : keys) {
     const std::uint32_t number = index_.find(key);
     if (number == KeyIndex::kNone) continue;
     const Atomic mark(marks_[number]);
     std::uint8_t held = kHeld;
-    mark.compare_exchange_strong(held, kTouched);
+    count += mark.compare_exchange_strong(held, kTouched);
   }
+  return count;
 }
 
 LocalRows::Changes LocalRows::take_changes(float share) {

@@ -29,8 +29,8 @@ class LocalRows {
   void arrive(std::span<const std::uint64_t> keys, std::span<const float> values);
   /// values[keys, width] that the servers and the trainer have from now on; unknown keys are left out.
   void replace(std::span<const std::uint64_t> keys, std::span<const float> values);
-  /// The trainer has changed these; keys that are not held are left out.
-  void touch(std::span<const std::uint64_t> keys);
+  /// The trainer has changed these; keys that are not held are left out. How many were not touched before.
+  std::size_t touch(std::span<const std::uint64_t> keys);
 
   struct Changes {
     std::vector<std::uint64_t> keys;

@@ -12,7 +12,7 @@ namespace fleetrun::ps {
 
 namespace {
 
-/// Floats of one push or pull of many rows, about.
+/// Floats of one pull of many rows, about.
 constexpr std::size_t kFloatsAtOnce = std::size_t{4} << 20;
 
 std::size_t rows_at_once(std::size_t width) noexcept {
@@ -26,7 +26,8 @@ struct LocalTables::Summed {
   std::vector<float> gradients;
 };
 
-LocalTables::LocalTables(const std::vector<TableConfig>& tables) : mine_(tables, {}) {
+LocalTables::LocalTables(const std::vector<TableConfig>& tables, bool counts_steps)
+    : mine_(tables, {}), counts_steps_(counts_steps) {
   for (const TableConfig& config : tables) {
     if (config.kind == TableConfig::Kind::sparse) {
       rows_.emplace(config.id, std::make_unique<LocalRows>(mine_.sparse(config.id)));
@@ -45,22 +46,30 @@ void LocalTables::check(std::uint32_t id, std::size_t keys, std::size_t floats) 
                                      std::to_string(wanted) + " are needed");
 }
 
-void LocalTables::fetch(const Pull& request, StepClient& servers) {
-  std::vector<std::vector<std::uint64_t>> keys(request.sparse.size());
-  std::vector<std::vector<float>> values(request.sparse.size());
+void LocalTables::fetch(std::span<const SparsePull> pulls, StepClient& servers) {
+  std::vector<std::vector<std::uint64_t>> keys(pulls.size());
+  std::vector<std::vector<float>> values(pulls.size());
   Pull missing;
-  for (std::size_t i = 0; i < request.sparse.size(); ++i) {
-    const std::uint32_t table = request.sparse[i].table;
-    keys[i] = rows_.at(table)->claim(request.sparse[i].keys);
+  for (std::size_t i = 0; i < pulls.size(); ++i) {
+    const std::uint32_t table = pulls[i].table;
+    keys[i] = rows_.at(table)->claim(pulls[i].keys);
     if (keys[i].empty()) continue;
     values[i].resize(keys[i].size() * mine_.sparse(table).config().width);
     missing.sparse.push_back({.table = table, .keys = keys[i], .rows = values[i]});
   }
   if (missing.sparse.empty()) return;
   servers.pull(missing);
-  for (std::size_t i = 0; i < request.sparse.size(); ++i) {
-    if (!keys[i].empty()) rows_.at(request.sparse[i].table)->arrive(keys[i], values[i]);
+  for (std::size_t i = 0; i < pulls.size(); ++i) {
+    if (!keys[i].empty()) rows_.at(pulls[i].table)->arrive(keys[i], values[i]);
   }
+}
+
+void LocalTables::hold(const Push& request, StepClient& servers) {
+  std::vector<SparsePull> pulls;
+  for (const SparsePush& sparse : request.sparse)
+    pulls.push_back({.table = sparse.table, .keys = sparse.keys, .rows = {}});
+  fetch(pulls, servers);
+  for (const DensePush& dense : request.dense) fetch_dense(dense.table, servers);
 }
 
 void LocalTables::fetch_dense(std::uint32_t table, StepClient& servers) {
@@ -83,7 +92,7 @@ void LocalTables::pull(const Pull& request, StepClient& servers) {
     static_cast<void>(mine_.dense(dense.table));
     check(dense.table, 0, dense.values.size());
   }
-  fetch(request, servers);
+  fetch(request.sparse, servers);
   for (const SparsePull& sparse : request.sparse)
     mine_.sparse(sparse.table).pull(sparse.keys, sparse.rows.data());
   for (const DensePull& dense : request.dense) {
@@ -109,11 +118,18 @@ void LocalTables::push(const Push& request, float rate) {
     check(dense.table, 0, dense.gradients.size());
     check_gradients(config, dense.gradients, "applied");
   }
+  std::shared_lock whole(cut_, std::defer_lock);
+  if (counts_steps_) whole.lock();
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    mine_.sparse(request.sparse[i].table).push(sums[i].groups.keys, sums[i].gradients.data(), {}, rate);
-    rows_.at(request.sparse[i].table)->touch(sums[i].groups.keys);
+    SparseTable& mine = mine_.sparse(request.sparse[i].table);
+    mine.push(sums[i].groups.keys, sums[i].gradients.data(), {}, rate);
+    const std::size_t touched = rows_.at(request.sparse[i].table)->touch(sums[i].groups.keys);
+    changed_bytes_ += touched * (sizeof(std::uint64_t) + mine.config().width * sizeof(float));
   }
   for (const DensePush& dense : request.dense) mine_.dense(dense.table).push(dense.gradients, rate);
+  if (!counts_steps_) return;
+  const std::lock_guard lock(steps_mutex_);
+  steps_.push_back(request.thread);
 }
 
 void LocalTables::set_dense(std::uint32_t table, std::span<const float> values) {
@@ -131,42 +147,45 @@ void LocalTables::assign(std::uint32_t table, std::span<const std::uint64_t> key
 }
 
 void LocalTables::exchange(float share, StepClient& servers) {
-  send(share, servers);
+  send(take(share), servers);
   receive_rows(servers);
   receive_dense(servers);
 }
 
-void LocalTables::send(float share, StepClient& servers) {
-  for (const auto& [table, rows] : rows_) send_rows(table, rows->take_changes(share), servers);
-  Push push;
-  std::vector<std::vector<float>> changes;
+LocalTables::Difference LocalTables::take(float share) {
+  Difference out;
+  std::unique_lock whole(cut_, std::defer_lock);
+  if (counts_steps_) whole.lock();
+  changed_bytes_ = 0;
+  for (const auto& [table, rows] : rows_) out.rows.emplace_back(table, rows->take_changes(share));
   for (auto& [table, dense] : dense_) {
     const DenseTable& mine = mine_.dense(table);
     if (!mine.has_values()) continue;
     const std::lock_guard lock(dense.mutex);
-    std::vector<float>& change = changes.emplace_back(mine.size());
+    std::vector<float>& change = out.dense.emplace_back(table, mine.size()).second;
     mine.pull(change);
     for (std::size_t i = 0; i < change.size(); ++i) {
       change[i] = (change[i] - dense.server[i]) * share;
       dense.server[i] += change[i];
     }
-    push.dense.push_back({.table = table, .gradients = change});
   }
-  if (!push.dense.empty()) servers.push(push);
+  const std::lock_guard lock(steps_mutex_);
+  out.steps.swap(steps_);
+  return out;
 }
 
-void LocalTables::send_rows(std::uint32_t table, const LocalRows::Changes& changes, StepClient& servers) {
-  const std::size_t width = mine_.sparse(table).config().width;
-  const std::span<const std::uint64_t> keys(changes.keys);
-  const std::span<const float> values(changes.values);
-  for (std::size_t at = 0; at < keys.size(); at += rows_at_once(width)) {
-    const std::size_t count = std::min(rows_at_once(width), keys.size() - at);
-    Push push;
-    push.sparse.push_back({.table = table,
-                           .keys = keys.subspan(at, count),
-                           .gradients = values.subspan(at * width, count * width)});
-    servers.push(push);
+// Where steps count, one push has them all: a server that has it has all of each, or none.
+void LocalTables::send(const Difference& difference, StepClient& servers) const {
+  Push push;
+  push.threads = difference.steps;
+  if (counts_steps_ && push.threads.empty()) push.thread = kNoThread;
+  for (const auto& [table, changes] : difference.rows) {
+    if (!changes.keys.empty())
+      push.sparse.push_back({.table = table, .keys = changes.keys, .gradients = changes.values});
   }
+  for (const auto& [table, change] : difference.dense)
+    push.dense.push_back({.table = table, .gradients = change});
+  if (!push.sparse.empty() || !push.dense.empty() || !push.threads.empty()) servers.push(push);
 }
 
 void LocalTables::receive_rows(StepClient& servers) {

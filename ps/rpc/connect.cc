@@ -288,6 +288,12 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
                                 const ConnectOptions& options) {
   check_tables(client.tables);
   Introduced introduced(endpoints, client, options);
+  if (introduced.welcome.is_forgotten) {
+    log::warning("trainer " + std::to_string(client.trainer) +
+                 " was started again, and the servers do not know how far the process before it was: what "
+                 "that one pushed stays, and what is read again counts twice (RESTARTED TRAINERS in "
+                 "fleetrun-ps(7))");
+  }
   const auto servers = static_cast<std::uint32_t>(endpoints.size());
   std::vector<std::unique_ptr<Channel>> channels;
   for (std::uint32_t rank = 0; rank < servers; ++rank) {

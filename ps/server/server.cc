@@ -280,10 +280,14 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
             i < there.size() ? there[i] : "no such table");
   }
   wire::Greeting answer;
-  answer.late = barrier_service.hello({header.trainer, header.incarnation, header.generation, launcher,
-                                       header.sequence, arrival})
-                    ? 1
-                    : 0;
+  const Newcomer newcomer{header.trainer, header.incarnation, header.generation,
+                          launcher,       header.sequence,    arrival};
+  // After a goodbye, servers that are started again with what they kept are those of another job.
+  const bool is_forgotten =
+      barrier_service.is_forgotten(newcomer, !recovery) && write_barrier.has_changes(header.trainer);
+  answer.late = barrier_service.hello(newcomer) ? 1 : 0;
+  answer.finds =
+      (is_forgotten ? wire::kForgotten : 0) | (barrier_service.is_cut(header.trainer) ? wire::kCut : 0);
   answer.server = number;
   answer.next_change = write_barrier.begin({header.trainer, header.incarnation});
   answer.rounds = barrier_service.rounds(header.trainer);

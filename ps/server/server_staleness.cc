@@ -11,16 +11,20 @@ void answer_all(std::vector<Respond> responds) {
 
 }  // namespace
 
+// In geo mode differences of all tables are one push, and what a trainer pulls of dense tables is before it.
+static Staleness::Kind kind_of(Mode mode, bool has_rows) {
+  return has_rows && mode != Mode::geo ? Staleness::Kind::rows : Staleness::Kind::dense;
+}
+
 void Server::State::note_pull(const wire::Header& header, const wire::PullRequest& request) {
   if (header.thread == kNoThread || options.mode == Mode::sync) return;
-  staleness.pulled({header.trainer, header.thread},
-                   request.keys.empty() ? Staleness::Kind::dense : Staleness::Kind::rows);
+  staleness.pulled({header.trainer, header.thread}, kind_of(options.mode, !request.keys.empty()));
 }
 
 void Server::State::note_push(const wire::Header& header, const wire::PushRequest& request) {
   if (options.mode == Mode::sync) return;
-  staleness.pushed({header.trainer, header.thread},
-                   request.keys.empty() ? Staleness::Kind::dense : Staleness::Kind::rows);
+  staleness.pushed({header.trainer, options.mode == Mode::geo ? 0 : header.thread},
+                   kind_of(options.mode, !request.keys.empty()));
 }
 
 Message Server::State::take_staleness(const wire::Header& header) {

@@ -70,11 +70,9 @@ struct WaitingLoad {
   std::shared_ptr<TableSet> tables;
 };
 
-/// Whether another process of a trainer goes on after what the one before it did. In geo mode that is lost
-/// with the process: what it had not exchanged, and the rows that it trained on.
+/// Whether another process of a trainer goes on after what the one before it did.
 inline BarrierService::GoesOn goes_on_in(Mode mode) {
-  if (mode == Mode::sync) return BarrierService::GoesOn::yes;
-  return mode == Mode::geo ? BarrierService::GoesOn::no : BarrierService::GoesOn::where_counted;
+  return mode == Mode::sync ? BarrierService::GoesOn::yes : BarrierService::GoesOn::where_counted;
 }
 
 struct Server::State {

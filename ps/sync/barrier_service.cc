@@ -65,6 +65,12 @@ bool BarrierService::hello(const Newcomer& newcomer) {
   return is_late;
 }
 
+bool BarrierService::is_forgotten(const Newcomer& newcomer, bool after_goodbye) const {
+  const std::lock_guard lock(mutex_);
+  return trainer_registry_.begins_again(newcomer, after_goodbye) &&
+         !(trainer_registry_.succeeds(newcomer) && goes_on(newcomer.trainer));
+}
+
 // Whoever had the rank before it has no part in anything any more;
 // what it has done is the newcomer's where that goes on.
 void BarrierService::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers) {
@@ -107,6 +113,11 @@ BarrierService::Rounds BarrierService::rounds(std::uint32_t trainer) const {
 std::vector<std::uint64_t> BarrierService::steps(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
   return counted_.knows(trainer) ? counted_.steps(trainer) : epoch_.steps(trainer);
+}
+
+bool BarrierService::is_cut(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  return counted_.knows(trainer) && counted_.is_cut(trainer);
 }
 
 std::vector<wire::EpochMark> BarrierService::marks(std::uint32_t trainer) const {

@@ -59,12 +59,17 @@ class BarrierService {
   /// Throw: as TrainerRegistry does.
   bool hello(const Newcomer& newcomer);
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
+  /// Before its hello: whether what a process of this trainer did before is forgotten with that;
+  /// as TrainerRegistry::begins_again.
+  bool is_forgotten(const Newcomer& newcomer, bool after_goodbye) const;
   void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t generation = 0) const;
   bool is_stale(std::uint32_t trainer, std::uint64_t generation) const;
   /// The number of the trainer's last complete barrier, sum and epoch.
   Rounds rounds(std::uint32_t trainer) const;
   /// The steps of the trainer's threads in its last epoch, also those that are being applied.
   std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
+  /// Whether its last epoch is counted, and was not completed.
+  bool is_cut(std::uint32_t trainer) const;
   /// Its epochs, where they are counted.
   std::vector<wire::EpochMark> marks(std::uint32_t trainer) const;
   /// Calls `then` once none of them is being applied: who goes on after them pulls what they have made.

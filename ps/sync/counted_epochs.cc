@@ -1,5 +1,6 @@
 #include "ps/sync/counted_epochs.h"
 
+#include <algorithm>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -46,6 +47,11 @@ std::vector<std::uint64_t> CountedEpochs::steps(std::uint32_t trainer) const {
   std::vector<std::uint64_t> out;
   for (const Thread& thread : trainers_.at(trainer).threads) out.push_back(thread.steps);
   return out;
+}
+
+bool CountedEpochs::is_cut(std::uint32_t trainer) const {
+  return std::ranges::any_of(trainers_.at(trainer).threads,
+                             [](const Thread& thread) { return thread.has_left == 0; });
 }
 
 void CountedEpochs::write(Bytes& out) const {

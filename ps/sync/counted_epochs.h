@@ -30,6 +30,8 @@ class CountedEpochs {
     const auto found = trainers_.find(trainer);
     return found != trainers_.end() && found->second.is_countable != 0;
   }
+  /// Whether a thread of its last epoch has not come to its end.
+  bool is_cut(std::uint32_t trainer) const;
   /// Whether the trainer has begun another one since.
   bool is_over(std::uint32_t trainer, std::uint64_t number) const {
     return knows(trainer) && number < marks(trainer).size();

@@ -139,6 +139,14 @@ bool TrainerRegistry::succeeds(const Newcomer& newcomer) const {
          (entry.presence == Presence::away || entry.presence == Presence::done);
 }
 
+bool TrainerRegistry::begins_again(const Newcomer& newcomer, bool after_goodbye) const {
+  const bool begins_anew = (newcomer.arrival & wire::kBeginsAnew) != 0;
+  if (in_place_ || begins_anew || newcomer.trainer >= entries_.size()) return false;
+  const Entry& entry = entries_[newcomer.trainer];
+  return entry.incarnation != 0 && entry.incarnation != newcomer.incarnation &&
+         (after_goodbye || entry.presence != Presence::done);
+}
+
 void TrainerRegistry::all_leave_for_now() {
   for (Entry& entry : entries_) {
     if (entry.presence != Presence::here && entry.presence != Presence::away) continue;

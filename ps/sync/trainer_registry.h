@@ -90,6 +90,9 @@ class TrainerRegistry {
   bool is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
   /// Whether this is another process of a trainer that is away, or done, which may go on for it.
   bool succeeds(const Newcomer& newcomer) const;
+  /// Whether another process of this trainer was here before, of a script that now begins again;
+  /// after_goodbye: also when it had said goodbye.
+  bool begins_again(const Newcomer& newcomer, bool after_goodbye) const;
   /// Whether that incarnation is here by that connection, or by any for 0.
   bool is_here_by(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
   /// All who are here are away: the server was started again.

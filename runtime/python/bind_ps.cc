@@ -100,8 +100,8 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
                             generation, launcher, identity, was_here(trainer)}]() mutable {
     const Environ environ = Environ::of_process();
     ps::read_environment(environ, options);
-    const bool waits_for_nobody = options.mode == ps::Mode::async || options.mode == ps::Mode::half_async;
-    options.counts_epochs = counts_epochs && waits_for_nobody && ps::recover_within_of(environ).count() > 0;
+    options.counts_epochs =
+        counts_epochs && options.mode != ps::Mode::sync && ps::recover_within_of(environ).count() > 0;
     auto connected = ps::connect(endpoints, options,
                                  {.access = ps::access_of(environ),
                                   .transport = ps::transport_of(environ),
@@ -169,6 +169,9 @@ void bind_client(py::module_& module) {
           "The number of the next push, from 1.")
       .def_property_readonly("is_catching_up", &Client::is_catching_up,
                              "Whether it does again what the process before it did.")
+      .def_property_readonly(
+          "counts_epochs", [](const Client& client) { return client.counts_epochs(); },
+          "Whether it goes on in the middle of an epoch when its process is started again.")
       .def("skip_steps", &Client::skip_steps, "steps"_a, "Takes up to so many steps as done; how many were.")
       .def(
           "set_epoch", [](Client& client, std::uint64_t epoch) { client.set_generation(epoch); }, "epoch"_a,

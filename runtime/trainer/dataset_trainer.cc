@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "dataset/base/fingerprint.h"
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/passes/passes.h"
@@ -249,6 +250,11 @@ std::vector<std::uint64_t> batches_before(const Epoch& epoch, std::size_t thread
   return before;
 }
 
+std::uint64_t data_of(const Epoch& epoch) {
+  const std::uint64_t data = epoch.dataset.fingerprint(), part = epoch.options.part;
+  return data == 0 || part == 0 ? data : dataset::Fingerprint().add(data).add(part).value();
+}
+
 EpochResult run_threads(const Epoch& epoch) {
   // Each thread reads the same files in every run: in sync mode two runs give the same bits, and a trainer
   // that is started again goes on where the one before it was.
@@ -258,7 +264,12 @@ EpochResult run_threads(const Epoch& epoch) {
   const DatasetReaders reading(epoch.dataset, in_turn, epoch.options.timeline);
   const std::size_t threads = epoch.dataset.readers();
   if (trains_on_servers) {
-    epoch.client->begin_epoch({static_cast<std::uint32_t>(threads), epoch.dataset.fingerprint()});
+    epoch.client->begin_epoch({static_cast<std::uint32_t>(threads), data_of(epoch)});
+    if (epoch.client->has_left_epoch()) {
+      log::warning(
+          "this trainer was started again in the middle of an epoch, and goes on with other data, batches or "
+          "threads: what it had pushed of that epoch stays, and what is read again counts twice");
+    }
     if (epoch.counts_staleness()) static_cast<void>(epoch.client->take_staleness());
   }
   const std::vector<std::uint64_t> before = batches_before(epoch, threads);

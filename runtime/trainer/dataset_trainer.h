@@ -29,6 +29,8 @@ struct EpochOptions {
   /// false: forward only, nothing is pushed and no dense parameter changes (infer_from_dataset).
   bool train = true;
   ps::Mode mode = ps::Mode::async;
+  /// Tells epochs over the same data apart that are not the same; 0 where their order does.
+  std::uint64_t part = 0;
   /// async and half_async: pushes of a thread between two pulls of the dense parameters.
   std::uint32_t pull_dense_every = 1;
   /// Passes over the program that are left out (engine/passes/passes.h).

@@ -1,6 +1,8 @@
 // Trainers that die at every place of their script, before a request arrives or between what it did and its
-// answer, and are started again from the script's beginning: every example counts once, in each mode but geo.
+// answer, and are started again from the script's beginning: every example counts once.
 #include <array>
+#include <atomic>
+#include <exception>
 #include <future>
 #include <memory>
 #include <span>
@@ -30,8 +32,10 @@ constexpr std::uint64_t kKeys = 12;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 // What is counted: shows, which add up whatever the number of pushes in a step.
-// Values have the bits of an order of steps.
-std::vector<TableConfig> tables() {
+// Values have the bits of an order of steps. In geo mode there are no shows: the values count.
+std::vector<TableConfig> tables(Mode mode) {
+  if (mode == Mode::geo)
+    return {fleetrun::tests::sparse_table(0, "rows", 2), fleetrun::tests::dense_table(1, "dense", 3)};
   TableConfig rows = fleetrun::tests::sparse_table(0, "rows", 2, UpdateRule::Kind::adagrad);
   rows.accessor.kind = Accessor::Kind::sparse;
   return {rows, fleetrun::tests::dense_table(1, "dense", 3, UpdateRule::Kind::adam)};
@@ -56,7 +60,7 @@ struct Death {
 /// One process of a trainer, as the servers see it.
 struct Life {
   Death death = {};
-  std::uint64_t requests = 0;
+  std::atomic<std::uint64_t> requests = 0;
   std::vector<std::shared_ptr<UnreliableLink>> links = {};
 
   bool is_dead() const { return requests >= death.request; }
@@ -108,7 +112,7 @@ using Servers = std::vector<std::unique_ptr<Server>>;
 
 std::unique_ptr<Client> connect(Life& life, const Servers& servers, const TrainerMode& mode,
                                 std::uint32_t trainer, std::uint64_t incarnation) {
-  ClientOptions options{trainer, kTrainers, mode.mode, tables()};
+  ClientOptions options{trainer, kTrainers, mode.mode, server_tables(mode.mode, mode.tables)};
   options.counts_epochs = mode.mode != Mode::sync;
   std::vector<std::unique_ptr<Channel>> channels;
   Welcome welcome;
@@ -130,16 +134,31 @@ std::unique_ptr<Client> connect(Life& life, const Servers& servers, const Traine
   return with_mode(make_channel_client(options, incarnation, std::move(channels), welcome), mode);
 }
 
+/// In geo mode a trainer that sends all of its changes, not a share: these can be counted.
+TrainerMode mode_of(Mode mode, std::uint32_t geo_steps = 1, std::uint32_t merged = 1) {
+  return {.mode = mode, .trainers = 1, .tables = tables(mode), .geo_steps = geo_steps, .merged = merged};
+}
+
+struct Job {
+  std::uint32_t servers = 1;
+  std::uint32_t dying = 1;  // the trainer that dies
+  std::vector<Death> deaths = {};
+  bool skips = true;       // its script asks which batches it need not compute
+  std::string keeps = {};  // where servers keep what they have
+  TrainerMode mode = mode_of(Mode::sync);
+};
+
 /// The gradients of a batch, from the values that it pulls.
 struct Batch {
   std::array<std::uint64_t, 2> keys = {};
   std::array<float, 4> rows = {};
   std::array<float, 3> dense = {};
 
-  std::unique_ptr<Pending> push(Client& client, std::uint32_t thread) {
+  std::unique_ptr<Pending> push(Client& client, std::uint32_t thread, Mode mode) {
     client.pull({.sparse = {{0, keys, rows}}, .dense = {{1, dense}}});
-    for (float& value : rows) value = 0.1f * value + 1.0f;
-    for (float& value : dense) value = 0.3f * value - 1.0f;
+    const bool counts = mode == Mode::geo;
+    for (float& value : rows) value = counts ? 1.0f : 0.1f * value + 1.0f;
+    for (float& value : dense) value = counts ? 1.0f : 0.3f * value - 1.0f;
     return client.push_async({.thread = thread, .sparse = {{0, keys, rows}}, .dense = {{1, dense}}});
   }
 };
@@ -155,7 +174,7 @@ void leave_all(Client& client) noexcept {
 }
 
 // Both threads step together, on this thread: the requests come in the same order in every run.
-void train(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skips) {
+void train_together(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skips, Mode mode) {
   client.begin_epoch({kThreads, 7 + epoch});
   std::array<std::uint64_t, kThreads> at = {};
   for (std::uint32_t thread = 0; skips && thread < kThreads; ++thread) at[thread] = client.skip_steps(thread);
@@ -173,7 +192,7 @@ void train(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skip
           continue;
         }
         batches[thread].keys = keys_of(trainer, epoch, thread, batch);
-        pushes[thread] = batches[thread].push(client, thread);
+        pushes[thread] = batches[thread].push(client, thread, mode);
       }
       for (const auto& push : pushes) {
         if (push) push->wait();
@@ -185,15 +204,50 @@ void train(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skip
   }
 }
 
-/// What a trainer's script does. `skips`: it asks which batches it need not compute.
-void script(Client& client, std::uint32_t trainer, bool skips, bool& sums_are_right) {
+// Each on its own: in geo mode threads wait for each other where servers have parts of what they repeat.
+void train_apart(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skips) {
+  client.begin_epoch({kThreads, 7 + epoch});
+  std::array<std::exception_ptr, kThreads> errors;
+  const auto work = [&](std::uint32_t thread) {
+    try {
+      Batch batch;
+      for (std::uint64_t at = skips ? client.skip_steps(thread) : 0; at < batches_of(trainer, epoch, thread);
+           ++at) {
+        batch.keys = keys_of(trainer, epoch, thread, at);
+        batch.push(client, thread, Mode::geo)->wait();
+      }
+    } catch (...) {
+      errors[thread] = std::current_exception();
+    }
+    try {
+      client.leave_epoch(thread);
+    } catch (...) {
+      errors[thread] = std::current_exception();
+    }
+  };
+  {
+    std::array<std::jthread, kThreads> threads;
+    for (std::uint32_t thread = 0; thread < kThreads; ++thread)
+      threads[thread] = std::jthread([&work, thread] { work(thread); });
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+/// What a trainer's script does.
+void script(Client& client, std::uint32_t trainer, const Job& job, bool& sums_are_right) {
+  const Mode mode = job.mode.mode;
   if (trainer == 0) client.set_dense(1, std::array<float, 3>{0.5f, -0.25f, 2.0f});
   client.barrier();
   for (std::uint32_t epoch = 0; epoch < kPasses; ++epoch) {
     std::array<double, 2> sum{1.0 + trainer, 10.0 * epoch};
     client.all_reduce_sum(sum);
     sums_are_right = sums_are_right && sum == std::array<double, 2>{3.0, 20.0 * epoch};
-    train(client, trainer, epoch, skips);
+    if (mode == Mode::geo)
+      train_apart(client, trainer, epoch, job.skips);
+    else
+      train_together(client, trainer, epoch, job.skips, mode);
     client.barrier();
   }
   client.goodbye();
@@ -205,17 +259,9 @@ struct Outcomes {
   std::uint64_t requests = 0;  // of the last life of the trainer that died
 };
 
-struct Job {
-  std::uint32_t servers = 1;
-  std::uint32_t dying = 1;  // the trainer that dies
-  std::vector<Death> deaths = {};
-  bool skips = true;
-  std::string keeps = {};  // where servers keep what they have
-  TrainerMode mode = {.mode = Mode::sync};
-};
-
 ServerOptions server_options(const Job& job, std::uint32_t rank) {
-  ServerOptions options{rank, job.servers, kTrainers, job.mode.mode, tables()};
+  ServerOptions options{rank, job.servers, kTrainers, job.mode.mode,
+                        server_tables(job.mode.mode, job.mode.tables)};
   options.recover_within = std::chrono::hours(1);
   if (!job.keeps.empty()) {
     options.durability.directory = job.keeps;
@@ -224,9 +270,8 @@ ServerOptions server_options(const Job& job, std::uint32_t rank) {
   return options;
 }
 
-Outcomes results_of(const Servers& servers) {
+Outcomes results_of(const Servers& servers, Mode mode) {
   Outcomes out;
-  const std::vector<TableConfig> configs = tables();
   // Who looks on is one more trainer of a job of its own kind: each server is asked by itself.
   for (std::uint32_t rank = 0; rank < servers.size(); ++rank) {
     const auto ask = [&](std::uint32_t table, std::vector<std::uint64_t> keys, auto read) {
@@ -248,8 +293,13 @@ Outcomes results_of(const Servers& servers) {
       static_cast<void>(answer.value<std::uint64_t>());
       for (std::uint64_t key = 0; key < kKeys; ++key) static_cast<void>(answer.value<std::uint32_t>());
       out.shows.resize(kKeys);
-      for (float& shows : out.shows) shows += answer.value<StoredStatistics>().show;
+      if (mode != Mode::geo) {
+        for (float& shows : out.shows) shows += answer.value<StoredStatistics>().show;
+      }
+      const std::size_t before = out.values.size();
       while (answer.remaining() > 0) out.values.push_back(answer.value<float>());
+      for (std::uint64_t key = 0; mode == Mode::geo && key < kKeys; ++key)
+        out.shows[key] += out.values.at(before + 2 * key);
     });
     ask(1, {}, [&](Reader& answer) {
       static_cast<void>(answer.value<std::uint64_t>());
@@ -273,15 +323,15 @@ Outcomes run(const Job& job) {
   std::jthread survivor([&] {
     Life life;
     const auto client = connect(life, servers, job.mode, other, 1);
-    script(*client, other, job.skips, sums[other]);
+    script(*client, other, job, sums[other]);
   });
   std::uint64_t requests = 0;
   for (std::size_t number = 0; number <= job.deaths.size(); ++number) {
     Life life{number < job.deaths.size() ? job.deaths[number] : Death{}};
     const std::uint64_t incarnation = 100 + number;
-    const auto client = connect(life, servers, job.mode, job.dying, incarnation);
     try {
-      script(*client, job.dying, job.skips, sums[job.dying]);
+      const auto client = connect(life, servers, job.mode, job.dying, incarnation);
+      script(*client, job.dying, job, sums[job.dying]);
     } catch (const Error& error) {
       REQUIRE_MESSAGE(life.is_dead(), error.what());
     }
@@ -289,7 +339,7 @@ Outcomes run(const Job& job) {
     for (const auto& server : servers) server->lost(job.dying, incarnation);
   }
   survivor.join();
-  Outcomes out = results_of(servers);
+  Outcomes out = results_of(servers, job.mode.mode);
   out.sums_are_right = sums[0] && sums[1];
   out.requests = requests;
   return out;
@@ -304,14 +354,19 @@ Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
     std::array<Life, kTrainers> lives;
     lives[job.dying].death = job.deaths[0];
     std::array<std::unique_ptr<Client>, kTrainers> clients;
-    for (std::uint32_t trainer = 0; trainer < kTrainers; ++trainer)
-      clients[trainer] = connect(lives[trainer], servers, job.mode, trainer, 1 + trainer);
-    const auto live = [&](std::uint32_t trainer) {
+    const auto unless_dead = [&](const auto& act) {
       try {
-        script(*clients[trainer], trainer, job.skips, sums[trainer]);
+        act();
       } catch (const Error&) {
         CHECK(lives[job.dying].is_dead());
       }
+    };
+    for (std::uint32_t trainer = 0; trainer < kTrainers; ++trainer) {
+      unless_dead(
+          [&] { clients[trainer] = connect(lives[trainer], servers, job.mode, trainer, 1 + trainer); });
+    }
+    const auto live = [&](std::uint32_t trainer) {
+      if (clients[trainer]) unless_dead([&] { script(*clients[trainer], trainer, job, sums[trainer]); });
     };
     std::jthread other([&] { live(1 - job.dying); });
     live(job.dying);
@@ -324,13 +379,13 @@ Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
   std::array<Life, kTrainers> lives;
   const auto live = [&](std::uint32_t trainer) {
     const auto client = connect(lives[trainer], servers, job.mode, trainer, 11 + trainer);
-    script(*client, trainer, job.skips, sums[trainer]);
+    script(*client, trainer, job, sums[trainer]);
   };
   {
     std::jthread other([&] { live(1 - job.dying); });
     live(job.dying);
   }
-  Outcomes out = results_of(servers);
+  Outcomes out = results_of(servers, job.mode.mode);
   out.sums_are_right = sums[0] && sums[1];
   return out;
 }
@@ -381,9 +436,8 @@ TEST_CASE("a trainer may die at every request, and every example counts once") {
 }
 
 TEST_CASE("so may one that waits for nobody") {
-  for (const TrainerMode& mode :
-       {TrainerMode{.mode = Mode::async}, TrainerMode{.mode = Mode::async, .merged = 3},
-        TrainerMode{.mode = Mode::half_async}}) {
+  for (const TrainerMode& mode : {mode_of(Mode::async), mode_of(Mode::async, 1, 3), mode_of(Mode::half_async),
+                                  mode_of(Mode::geo, 1), mode_of(Mode::geo, 2), mode_of(Mode::geo, 100)}) {
     for (const std::uint32_t servers : {1u, 2u}) {
       Job job{.servers = servers, .mode = mode};
       const Outcomes calm = run(job);
@@ -394,6 +448,7 @@ TEST_CASE("so may one that waits for nobody") {
           job.deaths = {{at, has_effect}, {1 + at * 7 % calm.requests, at % 2 == 0}};
           CAPTURE(to_string(mode.mode));
           CAPTURE(mode.merged);
+          CAPTURE(mode.geo_steps);
           CAPTURE(servers);
           CAPTURE(at);
           CAPTURE(has_effect);
@@ -407,8 +462,8 @@ TEST_CASE("so may one that waits for nobody") {
 }
 
 TEST_CASE("so may the whole job, where servers keep what they have") {
-  for (const Mode mode : {Mode::sync, Mode::async}) {
-    const Outcomes calm = run({.servers = 1, .mode = {.mode = mode}});
+  for (const Mode mode : {Mode::sync, Mode::async, Mode::geo}) {
+    const Outcomes calm = run({.servers = 1, .mode = mode_of(mode, 2)});
     for (std::uint64_t at = 1; at < calm.requests; ++at) {
       for (const bool has_effect : {false, true}) {
         const fleetrun::tests::TempDir directory;
@@ -419,7 +474,7 @@ TEST_CASE("so may the whole job, where servers keep what they have") {
                       .deaths = {{at, has_effect}},
                       .skips = at % 3 != 0,
                       .keeps = directory.path(),
-                      .mode = {.mode = mode}};
+                      .mode = mode_of(mode, 2)};
         const Outcomes killed = run_after_the_end_of_all(job, at % 2 == 0);
         CHECK(killed.sums_are_right);
         CHECK(killed.shows == calm.shows);

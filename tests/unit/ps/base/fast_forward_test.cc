@@ -80,7 +80,8 @@ TEST_CASE("where epochs are counted, they are known by their data") {
                                .sums = 2,
                                .epochs = 3,
                                .servers = {{3, {4, 2}}, {3, {3, 2}}},
-                               .marks = {{70, 1, 0}, {71, 2, 1}, {72, 3, 2}}};
+                               .marks = {{70, 1, 0}, {71, 2, 1}, {72, 3, 2}},
+                               .is_cut = true};
   FastForward before(done);
   SUBCASE("a script that begins anew has them in their turn") {
     before.barrier(1);
@@ -95,6 +96,7 @@ TEST_CASE("where epochs are counted, they are known by their data") {
     const FastForward::Begun last = before.begin_epoch(1, 2, 72);
     CHECK(last.number == 3);
     CHECK(last.is_known);
+    CHECK(!last.leaves_cut);
     CHECK(last.barriers == 3);
     CHECK(last.sums == 2);
     CHECK(before.skip_steps(0) == 3);
@@ -110,10 +112,13 @@ TEST_CASE("where epochs are counted, they are known by their data") {
     const FastForward::Begun fresh = before.begin_epoch(1, 3, 99);
     CHECK(fresh.number == 4);
     CHECK(!fresh.is_known);
+    CHECK(fresh.leaves_cut);
     CHECK(fresh.barriers == 3);
     CHECK(fresh.sums == 2);
     CHECK(before.skip_steps(0) == 0);
     CHECK(!before.is_under_way());
-    CHECK(before.begin_epoch(5, 3, 100).number == 5);
+    const FastForward::Begun next = before.begin_epoch(5, 3, 100);
+    CHECK(next.number == 5);
+    CHECK(!next.leaves_cut);
   }
 }

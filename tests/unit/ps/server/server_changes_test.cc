@@ -123,6 +123,31 @@ TEST_CASE("a trainer with another incarnation starts at 1, and the old one's pus
   CHECK(row(server, 0, 9, 1) == 2.0f);
 }
 
+TEST_CASE("another process of a trainer is told when what the one before pushed is forgotten") {
+  ServerOptions options{.rank = 0, .servers = 1, .trainers = 2, .mode = Mode::async, .tables = kTables};
+  options.recover_within = std::chrono::hours(1);
+  Server server(options);
+  CHECK(hello(server, 0, 7).finds == 0);
+  server.lost(0, 7);
+  CHECK(hello(server, 0, 8).finds == 0);
+  CHECK(ask(server, push(0, 8, 1, 1).bytes())->text == "ok");
+  CHECK(hello(server, 0, 8).finds == 0);
+  CHECK(hello(server, 1, 9).finds == 0);
+  server.lost(0, 8);
+  CHECK(hello(server, 0, 10).finds == wire::kForgotten);
+
+  // One that says goodbye and fails after it is started again, too.
+  CHECK(ask(server, push(0, 10, 1, 1).bytes())->text == "ok");
+  CHECK(ask(server, wire::draft({wire::Method::goodbye, 0, 0, 10}, 0).message.bytes())->text == "ok");
+  ClientOptions again{0, 2, Mode::async, kTables};
+  again.begins_anew = true;
+  const auto greeted = ask(server, make_hello(again, 11, 0, 1).bytes());
+  CHECK(wire::read_greeting(Reader(greeted->bytes)).finds == 0);
+  CHECK(ask(server, push(0, 11, 1, 1).bytes())->text == "ok");
+  CHECK(ask(server, wire::draft({wire::Method::goodbye, 0, 0, 11}, 0).message.bytes())->text == "ok");
+  CHECK(hello(server, 0, 12).finds == wire::kForgotten);
+}
+
 TEST_CASE("a push of a step that comes again takes part once, and both are answered") {
   Server server({.rank = 0, .servers = 1, .trainers = 2, .mode = Mode::sync, .tables = kTables});
   std::array<std::shared_ptr<Asked>, 2> begun;
