@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +29,12 @@ class FileQueue {
 /// each other's locks: on one host, or on a network file system that has locks. It is for these files in this
 /// order and for one epoch over them: another epoch has another one.
 ///
+/// An `owner`, not 0 and another number for each who shares, comes back when its process dies, and goes on
+/// where that was: the file that it had begun is kept for it, and is the first that it gets then. The others
+/// wait.
+///
 /// Throws: Error(host) when a system call fails; Error(config) when `claims` is of other files.
-std::unique_ptr<FileQueue> make_shared_queue(std::vector<std::string> files, const std::string& claims);
+std::unique_ptr<FileQueue> make_shared_queue(std::vector<std::string> files, const std::string& claims,
+                                             std::uint16_t owner = 0);
 
 }  // namespace fleetrun::dataset

@@ -28,11 +28,13 @@ void bind_file_queue(pybind11::module_& module) {
           "The next file, done when next() is called again; None when all are done. Throws: Error(host).");
   module.def(
       "shared_file_queue",
-      [](std::vector<std::string> files, const std::string& claims) {
-        return std::shared_ptr<FileQueue>(dataset::make_shared_queue(std::move(files), claims));
+      [](std::vector<std::string> files, const std::string& claims, std::uint16_t owner) {
+        return std::shared_ptr<FileQueue>(dataset::make_shared_queue(std::move(files), claims, owner));
       },
-      "files"_a, "claims"_a,
-      "The queue of these files whose claims lie at the path `claims`. Throws: Error(host).");
+      "files"_a, "claims"_a, "owner"_a = 0,
+      "The queue of these files whose claims lie at the path `claims`. owner: not 0, another process of "
+      "which "
+      "goes on with the file that it had. Throws: Error(host).");
 }
 
 }  // namespace fleetrun::python

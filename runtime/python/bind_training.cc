@@ -260,12 +260,14 @@ void apply_environment(runtime::EpochOptions& options) {
 EpochResult run_epoch(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
                       ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                       std::int64_t print_period, bool train, const std::string& mode,
-                      const py::function& print_line, std::uint32_t pull_dense_every, bool debug) {
+                      const py::function& print_line, std::uint32_t pull_dense_every, bool debug,
+                      std::uint64_t part) {
   runtime::EpochOptions options =
       epoch_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
   options.train = train;
   if (!train) options.events = nullptr;
   options.mode = ps::mode_of(mode);
+  options.part = part;
   options.pull_dense_every = pull_dense_every;
   options.time_operators = debug;
   const auto result = std::make_shared<EpochResult>();
@@ -328,7 +330,7 @@ void bind_training(py::module_& module) {
       });
   module.def("run_pass", run_epoch, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
              "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1,
-             "debug"_a = false,
+             "debug"_a = false, "part"_a = 0,
              "A pass of the program over the dataset. Throws: Error(data) naming file, line and slot, "
              "Error(network).");
 }

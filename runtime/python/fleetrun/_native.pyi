@@ -118,8 +118,8 @@ class FileQueue():
     """Files that trainers share."""
     def next(self) -> typing.Optional[str]:
         """The next file, done when next() is called again; None when all are done. Throws: Error(host)."""
-def shared_file_queue(files: list[str], claims: str) -> FileQueue:
-    """The queue of these files whose claims lie at the path `claims`. Throws: Error(host)."""
+def shared_file_queue(files: list[str], claims: str, owner: int = 0) -> FileQueue:
+    """The queue of these files whose claims lie at the path `claims`. owner: not 0, another process of which goes on with the file that it had. Throws: Error(host)."""
 class UpdateRule():
     """How a gradient changes a row: ps/table_config.h says which rule has what."""
     def __init__(self) -> None: ...
@@ -302,6 +302,9 @@ class Client():
         """Sums over all trainers, a barrier. Shape: float64, any."""
     def barrier(self) -> None:
         """Returns when every trainer has called it."""
+    @property
+    def counts_epochs(self) -> bool:
+        """Whether it goes on in the middle of an epoch when its process is started again."""
     def goodbye(self) -> None:
         """This trainer is done; servers end when all are."""
     @property
@@ -649,7 +652,7 @@ class PassResult():
     def stage_seconds(self) -> dict: ...
     @property
     def staleness(self) -> dict: ...
-def run_pass(program: Program, scope: Scope, dataset: BatchSource, plan: TablePlan, client: Client, fetch: list[str], fetch_info: list[str], print_period: int, train: bool, mode: str, print_line: Any, pull_dense_every: int = 1, debug: bool = False) -> PassResult:
+def run_pass(program: Program, scope: Scope, dataset: BatchSource, plan: TablePlan, client: Client, fetch: list[str], fetch_info: list[str], print_period: int, train: bool, mode: str, print_line: Any, pull_dense_every: int = 1, debug: bool = False, part: int = 0) -> PassResult:
     """A pass of the program over the dataset. Throws: Error(data) naming file, line and slot, Error(network)."""
 def start_reading(source: BatchSource, in_turn: bool) -> None:
     """Begins a pass; in_turn: reader r takes the files r, r + readers, … Throws: Error(data)."""

@@ -248,10 +248,9 @@ class Executor:
                 program.follow_origin()
         _lead_path()
         scope = scope or framework.global_scope()
-        if train and training is not None:
-            training.set_rate(scope.native)
         take, period = _print_line if listener is None else listener.take, int(print_period)
         if train and training is not None:
+            training.set_rate(scope.native)
             threads = 1 if training.collective is not None else dataset.threads_of_pass(thread)
             take, period = training.counting(scope.native, threads, take, period)
         shown = {"fetch": names, "fetch_info": infos, "print_period": period, "print_line": take}
@@ -272,11 +271,14 @@ class Executor:
                     mode=training.mode if training else "async",
                     pull_dense_every=training.exchange.pull_every if training and training.exchange else 1,
                     debug=bool(debug),
+                    part=training.part if training else 0,
                     **shown,
                 )
         if listener is not None:
             listener.end()
         _print_line(_summary(self.last_pass))
+        if training is not None:
+            training.tell_of_skipped(call, self.last_pass)
         for more in (self.last_pass.operator_table, self.last_pass.bound):
             if more:
                 _print_line(more)

@@ -51,6 +51,8 @@ class Training:
         # Whether a script made the gradients that parameters move by: from those of its own batch alone.
         self.makes_gradients = False
         self._rate = rate
+        # Tells passes over the same files apart where trainers share them; 0 where they do not.
+        self.part = 0
         self._client: _native.Client | None = None
         self._steps: Any = None
 
@@ -87,9 +89,23 @@ class Training:
             if self.plan.tables():
                 self.client.set_rate(rate)
 
+    @property
+    def counts_steps(self) -> bool:
+        """Whether the schedule counts steps by itself."""
+        return self.schedule is not None and self.schedule.counted is not None
+
+    def tell_of_skipped(self, call: str, done: Any) -> None:
+        """Warns where a pass of a trainer that was started again has left steps uncounted."""
+        if self.counts_steps and (done.skipped > 0 or done.skipped_whole):
+            warn_once(
+                "schedule",
+                f"Executor.{call}: this trainer was started again, and the schedule of its learning rate "
+                "counts steps: it has not counted those that were done before",
+            )
+
     def count_step(self) -> None:
         """Advances a schedule that counts the steps of Executor.run() by itself."""
-        if self.schedule is not None and self.schedule.counted is not None:
+        if self.counts_steps:
             self.schedule.counted.step()
 
     def counting(
@@ -99,7 +115,7 @@ class Training:
         schedule counts the steps by itself every line, which then says the rate of the next batch.
 
         Only the first thread has lines: a batch of it counts for one of each of the `threads`."""
-        if self.schedule is None or self.schedule.counted is None:
+        if not self.counts_steps:
             return print_line, period
         batches = 0
 

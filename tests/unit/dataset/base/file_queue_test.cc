@@ -100,6 +100,24 @@ TEST_CASE("who waits for a file that another holds gets it when that one goes, a
   }
 }
 
+TEST_CASE("a file whose owner goes before it is done is kept for it, and the others wait") {
+  const TempDir directory;
+  const std::string claims = directory.file("claims");
+  auto lost = make_shared_queue(names(3), claims, 1);
+  const auto other = make_shared_queue(names(3), claims, 2);
+  CHECK(other->next() == "part-1000");
+  CHECK(lost->next() == "part-1001");
+  lost.reset();
+  CHECK(other->next() == "part-1002");
+  std::optional<std::string> got = "nothing yet";
+  std::thread waiter([&] { got = other->next(); });
+  const auto back = make_shared_queue(names(3), claims, 1);
+  CHECK(back->next() == "part-1001");
+  CHECK_FALSE(back->next());
+  waiter.join();
+  CHECK_FALSE(got);
+}
+
 TEST_CASE("other files, and a place where nothing can be written, are refused") {
   const TempDir directory;
   const std::string claims = directory.file("claims");

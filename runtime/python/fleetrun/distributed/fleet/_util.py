@@ -18,6 +18,16 @@ class UtilFactory:
         return made
 
 
+def _taken(queue, training, number):
+    """The files of a queue, for the pass of this number over them."""
+    while (file := queue.next()) is not None:
+        if training is not None:
+            training.part = number
+        yield file
+    if training is not None:
+        training.part = 0
+
+
 class UtilBase:
     """Asks a Fleet for rank, size and the way to the other trainers: the process's when none is given."""
 
@@ -70,10 +80,11 @@ class UtilBase:
                 dataset.set_filelist([file])
                 exe.train_from_dataset(program, dataset)
 
-        A file is done when its trainer asks for the next one. Each is done once; when a trainer dies with a
-        file, whoever asks next gets that one from its beginning, so that in asynchronous training its first
-        examples may count twice. At the end everybody waits for the files that others still hold. Trainers
-        that fleetrun starts again all together begin with all files anew.
+        A file is done when its trainer asks for the next one. Each is done once. The file of a trainer that
+        dies waits for it where that is started again alone (--max_restart), and it goes on in the middle;
+        elsewhere whoever asks next gets it from its beginning, so that its first examples may count twice.
+        At the end everybody waits for the files that others still hold. Trainers that fleetrun starts again
+        all together begin with all files anew.
 
         directory: where the trainers share which files are taken, in small hidden files; the job's log
         directory where it is not given. Trainers of several hosts need one that all of them see, on a file
@@ -97,8 +108,10 @@ class UtilBase:
             )
         from fleetrun import _native
 
-        queue = _native.shared_file_queue(names, self._claims(directory))
-        return iter(queue.next, None)
+        goes_on = training is not None and training.connected and training.client.counts_epochs
+        owner = self._fleet.worker_index() + 1 if goes_on else 0
+        queue = _native.shared_file_queue(names, self._claims(directory), owner)
+        return _taken(queue, training, self._dynamic_passes)
 
     def _claims(self, directory):
         """The name of the next pass's claims, the same on all trainers of this start of the job. Throws:
@@ -118,7 +131,9 @@ class UtilBase:
                 "get_dynamic_files(files, directory=...), or get_file_shard",
             )
         self._dynamic_passes += 1
-        name = f".files.{job}.{os.environ.get('FLEETRUN_ATTEMPT', '0')}.{self._dynamic_passes}"
+        # Of the group: a trainer that is started again alone goes on with the files of the others.
+        group = os.environ.get("FLEETRUN_PS_RUN") or f"{job}.{os.environ.get('FLEETRUN_ATTEMPT', '0')}"
+        name = f".files.{group}.{self._dynamic_passes}"
         return os.path.join(directory or os.environ["FLEETRUN_LOG_DIR"], name)
 
     def all_gather(self, input: float, comm_world: str = "worker") -> list[Any]:
