@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/trainer_kills.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Each run is a job in sync mode of one or two parameter servers and two trainers, of one or two threads each,
-that keeps checkpoints (--ps_checkpoint). The trainers go over their files three times, through a QueueDataset
-or an InMemoryDataset. Each trainer is killed with SIGKILL once or twice at random times, and in half of the
+Each run is a job in mode sync or geo of one or two parameter servers and two trainers, of one or two
+threads each, that keeps checkpoints (--ps_checkpoint). The trainers go over their files three times, through
+a QueueDataset of text or columnar files, an InMemoryDataset, or over files that they share
+(get_dynamic_files). Each trainer is killed with SIGKILL once or twice at random times, and in half of the
 runs each server once; fleetrun starts each again alone.
 
 Every example is a row of its own key, whose table counts how often a key was pushed: in the end each count
-has to be the number of passes. With one server the values have to have the bits of a job in which nobody is
+has to be the number of passes. In mode geo it is the value that counts, in one pass: each trainer sends half
+of what it changes. In mode sync with one server the values have to have the bits of a job in which nobody is
 killed. Asks besides that the job ends with 0, and that nothing of it is left.
 """
 
@@ -24,24 +26,30 @@ import campaign
 LIMIT = 150
 PASSES, FILES, EXAMPLES = 3, 5, 60
 TRAINER = """
-import json, os, sys
+import json, os, sys, time
 import numpy as np
 import fleetrun as paddle
 import fleetrun.distributed.fleet as fleet
 
-DATASET, THREADS, PASSES, KEYS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+MODE, DATASET = sys.argv[1:3]
+THREADS, PASSES, KEYS = map(int, sys.argv[3:])
 paddle.enable_static()
 paddle.seed(1)
 fleet.init(is_collective=False)
 key = paddle.static.data(name="key", shape=[None, 1], dtype="int64", lod_level=1)
 y, show, click = (paddle.static.data(name=name, shape=[None, 1], dtype="float32") for name in ("y", "show", "click"))
-row = paddle.static.nn.sequence_pool(paddle.static.nn.sparse_embedding(
-    key, [KEYS, 2], entry=paddle.distributed.ShowClickEntry("show", "click")), "sum")
+counts = {} if MODE == "geo" else {"entry": paddle.distributed.ShowClickEntry("show", "click")}
+attr = paddle.ParamAttr(name="rows", initializer=paddle.nn.initializer.Constant(0.0)) if MODE == "geo" else None
+row = paddle.static.nn.sequence_pool(
+    paddle.static.nn.sparse_embedding(key, [KEYS, 2], param_attr=attr, **counts), "sum")
 out = paddle.nn.Linear(2, 1)(row)
-loss = paddle.mean((out - y) * (out - y))
+loss = paddle.sum(row) if MODE == "geo" else paddle.mean((out - y) * (out - y))
 strategy = fleet.DistributedStrategy()
-strategy.a_sync = False
-fleet.distributed_optimizer(paddle.optimizer.Adam(learning_rate=0.01), strategy).minimize(loss)
+strategy.a_sync = MODE != "sync"
+if MODE == "geo":
+    strategy.a_sync_configs = {"k_steps": 4}
+optimizer = paddle.optimizer.SGD(1.0) if MODE == "geo" else paddle.optimizer.Adam(learning_rate=0.01)
+fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
 if fleet.is_server():
     fleet.init_server()
     fleet.run_server()
@@ -49,15 +57,38 @@ if fleet.is_server():
 exe = paddle.static.Executor(paddle.CPUPlace())
 exe.run(paddle.static.default_startup_program())
 fleet.init_worker()
-dataset = getattr(paddle.distributed, DATASET)()
-dataset.init(batch_size=3, thread_num=THREADS, use_var=[key, y, show, click], pipe_command="sh slow.sh")
-dataset.set_filelist(fleet.util.get_file_shard(sorted(name for name in os.listdir() if name.startswith("part-"))))
-if DATASET == "InMemoryDataset":
+class Slow:
+    def write(self, text):
+        time.sleep(0.006)
+        sys.stderr.write(text)
+
+    def flush(self):
+        pass
+
+
+sys.stdout = Slow()
+ends = ".frc" if DATASET == "columnar" else ".txt"
+files = sorted(name for name in os.listdir() if name.startswith("part-") and name.endswith(ends))
+dataset = (paddle.distributed.InMemoryDataset if DATASET == "memory" else paddle.distributed.QueueDataset)()
+dataset.init(batch_size=3, thread_num=THREADS, use_var=[key, y, show, click], pipe_command="cat")
+dataset.set_filelist(fleet.util.get_file_shard(files))
+if DATASET == "memory":
     dataset.load_into_memory()
+
+
+def train():
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"],
+                           print_period=1)
+
+
 for number in range(PASSES):
-    if DATASET == "InMemoryDataset":
+    if DATASET == "memory":
         dataset.local_shuffle()
-    exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"])
+    if DATASET != "shared":
+        train()
+    for file in fleet.util.get_dynamic_files(files) if DATASET == "shared" else ():
+        dataset.set_filelist([file])
+        train()
     ranks = fleet.util.all_gather(number + fleet.worker_index())
     assert ranks == [number, number + 1], ranks
 fleet.barrier_worker()
@@ -68,13 +99,19 @@ if fleet.is_first_worker():
     client = the_fleet.training.client
     found, values, statistics = _native.ps_get(client, table.id, np.arange(KEYS, dtype=np.uint64))
     with open("result.new", "w") as file:
-        json.dump({"shows": [one[3] for one in statistics], "values": np.asarray(values).tobytes().hex()}, file)
+        values = np.asarray(values)
+        shows = (-2 * values[:, 0]).tolist() if MODE == "geo" else [one[3] for one in statistics]
+        json.dump({"shows": shows, "values": values.tobytes().hex()}, file)
     os.replace("result.new", "result")
 fleet.barrier_worker()
 fleet.stop_worker()
 """
 calm = {}  # the values of a job in which nobody was killed, by its settings
 state = {"servers": 0, "trainers": 0, "examples": 0}
+
+
+def passes_in(mode):
+    return 1 if mode == "geo" else PASSES
 
 
 def processes_of(turn):
@@ -112,22 +149,28 @@ def kill_some(turn, job, plan):
 
 
 def write_files(directory):
-    """Every example has a key of its own; a file takes a while, so that kills come within passes."""
+    """Every example has a key of its own; a batch takes a while, so that kills come within passes."""
     (directory / "train.py").write_text(TRAINER)
-    (directory / "slow.sh").write_text("while read -r line; do echo \"$line\"; sleep 0.004; done\n")
     for number in range(FILES):
         lines = [f"1 {number * EXAMPLES + i} 1 {(i * 7 + number) % 11 / 11:.3f} 1 1 1 0\n"
                  for i in range(EXAMPLES)]
-        (directory / f"part-{number}").write_text("".join(lines))
+        (directory / f"part-{number}.txt").write_text("".join(lines))
 
 
-def train(turn, servers, dataset, threads, plan):
+def convert(turn):
+    """The files as columns."""
+    files = [f"part-{number}.txt" for number in range(FILES)]
+    slots = "--slots=key:int64,y:float32[1],show:float32[1],click:float32[1]"
+    subprocess.run([turn.options.fleetrun, "data", "convert", *files, slots, "--out=."], cwd=turn.directory,
+                   check=True, capture_output=True)
+
+
+def train(turn, servers, mode, dataset, threads, plan):
     """(what went wrong or None, the result, the killed)"""
     job = turn.start(f"--server_num={servers}", "--trainer_num=2", "--ps_checkpoint=kept", "--max_restart=20",
                      "--restart_backoff=0", "--restart=trainer=process",
-                     f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", dataset, threads,
-                     PASSES,
-                     FILES * EXAMPLES)
+                     f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", mode, dataset,
+                     threads, passes_in(mode), FILES * EXAMPLES)
     killed = kill_some(turn, job, plan)
     try:
         status = job.wait(LIMIT)
@@ -145,13 +188,16 @@ def train(turn, servers, dataset, threads, plan):
 
 def run(turn):
     write_files(turn.directory)
-    dataset, threads = turn.random.choice(["QueueDataset", "InMemoryDataset"]), turn.random.choice([1, 2])
-    settings = (turn.random.choice([1, 1, 2]), dataset, threads)
+    mode = turn.random.choice(["sync", "geo"])
+    dataset = turn.random.choice(["queue", "memory", "columnar", *([] if mode == "sync" else ["shared"])])
+    if dataset == "columnar":
+        convert(turn)
+    settings = (turn.random.choice([1, 1, 2]), mode, dataset, turn.random.choice([1, 2]))
     plan = [("trainers", rank) for rank in (0, 1)] + [("trainers", turn.random.choice([0, 1]))]
     if turn.random.random() < 0.5:
         plan += [("servers", rank) for rank in range(settings[0])]
     turn.random.shuffle(plan)
-    if settings[0] == 1 and settings not in calm:
+    if settings[0] == 1 and mode == "sync" and settings not in calm:
         wrong, result, _ = train(turn, *settings, [])
         if wrong:
             return f"{settings}, nobody killed: {wrong}"
@@ -165,9 +211,9 @@ def run(turn):
     for role, count in killed.items():
         state[role] += count
     state["examples"] += int(sum(result["shows"]))
-    miscounted = sum(1 for shows in result["shows"] if shows != PASSES)
+    miscounted = sum(1 for shows in result["shows"] if shows != passes_in(mode))
     if miscounted:
-        return f"{settings}: {miscounted} examples did not count {PASSES} times"
+        return f"{settings}: {miscounted} examples did not count {passes_in(mode)} times"
     if settings in calm and result != calm[settings]:
         return f"{settings}: other values than without kills"
     return None
