@@ -70,9 +70,14 @@ class AcceptedConnections {
     accepted_.push_back(std::move(accepted));
     changed_.notify_all();
   }
-  std::optional<SealedSocket> next(Clock::time_point deadline) {
+  std::optional<SealedSocket> next(Clock::time_point deadline, Store& store) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_until(lock, deadline, [&] { return !accepted_.empty(); })) return std::nullopt;
+    while (accepted_.empty()) {
+      store.check();
+      const auto until = std::min(deadline, Clock::now() + Store::kLookAgain);
+      if (!changed_.wait_until(lock, until, [&] { return !accepted_.empty(); }) && until == deadline)
+        return std::nullopt;
+    }
     SealedSocket accepted = std::move(accepted_.back());
     accepted_.pop_back();
     return accepted;
@@ -84,21 +89,21 @@ class AcceptedConnections {
   std::vector<SealedSocket> accepted_;
 };
 
-SealedSocket connect(const Place& place, int to, const std::string& endpoint, const MeshOptions& options,
-                     Clock::time_point deadline) {
+SealedSocket connect(const Place& place, Store& store, int to, const std::string& endpoint,
+                     const MeshOptions& options, Clock::time_point deadline) {
   SealedSocket socket =
       connect_until(endpoint,
                     {.name = "group " + place.group + ": rank " + std::to_string(to) + " at " + endpoint,
                      .access = options.access,
                      .purpose = kPurpose,
                      .secret_hint = std::string("let one fleetrun start all trainers; ") + kSecretHint},
-                    deadline);
+                    deadline, [&] { store.check(); });
   if (!send_hello(socket, hello_of(options, place.rank)) ||
       receive_hello(socket, deadline) != hello_of(options, to))
-    throw Error(ErrorKind::network,
-                "group " + place.group + ": rank " + std::to_string(to) + " at " + endpoint +
-                    " does not answer as a rank of this group",
-                "look at its log");
+    store.throw_cause(Error(ErrorKind::network,
+                            "group " + place.group + ": rank " + std::to_string(to) + " at " + endpoint +
+                                " does not answer as a rank of this group",
+                            "look at its log"));
   return socket;
 }
 
@@ -131,10 +136,10 @@ std::vector<SealedSocket> connect_mesh(const Place& place, Store& store, const M
 
   for (int rank = 0; rank < place.rank; ++rank) {
     const std::string endpoint = store.wait(options.name + "/endpoint/" + std::to_string(rank), deadline);
-    mesh[static_cast<std::size_t>(rank)] = connect(place, rank, endpoint, options, deadline);
+    mesh[static_cast<std::size_t>(rank)] = connect(place, store, rank, endpoint, options, deadline);
   }
   for (int missing = place.size - 1 - place.rank; missing > 0;) {
-    std::optional<SealedSocket> accepted = accepted_connections.next(deadline);
+    std::optional<SealedSocket> accepted = accepted_connections.next(deadline, store);
     if (!accepted) {
       std::vector<int> absent;
       for (int rank = place.rank + 1; rank < place.size; ++rank)

@@ -94,10 +94,17 @@ cpu_set_t own_cores() {
   return cores;
 }
 
-/// Milliseconds until then, for poll().
-int left_until(Clock::time_point deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
+/// Whether one of the files is ready before the deadline. Throws: as Store::check(), for a rank that is lost
+/// on its way here is in none of the files.
+bool is_ready(std::vector<pollfd>& files, Clock::time_point deadline, Store& store) {
+  for (;;) {
+    store.check();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    const auto wait = std::clamp(left, std::chrono::milliseconds(0), Store::kLookAgain);
+    const int ready = ::poll(files.data(), files.size(), static_cast<int>(wait.count()));
+    if (ready > 0) return true;
+    if (ready == 0 && wait == left) return false;
+  }
 }
 
 void send_answer(int socket, Answer answer, int file) noexcept {
@@ -178,16 +185,14 @@ class Host {
     std::vector<pollfd> files = {{listener_.value(), POLLIN, 0}};
     for (const UniqueFd& stranger : strangers_) files.push_back({stranger.value(), POLLIN, 0});
     for (const SharedPeer& peer : peers_) files.push_back({peer.socket.value(), POLLIN, 0});
-    const int ready = ::poll(files.data(), files.size(), left_until(deadline_));
-    if (ready == 0)
+    if (!is_ready(files, deadline_, store_))
       throw Error(ErrorKind::timeout, where(place_) + list(missing()) + " did not come in time");
-    if (ready < 0) return;  // a signal
     const std::size_t strangers = strangers_.size();
     for (std::size_t r = 0; r < peers_.size(); ++r) {
       // A rank that has said Hello says nothing more: this is its end.
       if (peers_[r].socket && files[1 + strangers + r].revents != 0)
-        throw Error(ErrorKind::network,
-                    where(place_) + "rank " + std::to_string(r) + " died before all ranks had joined");
+        store_.throw_cause(Error(ErrorKind::network, where(place_) + "rank " + std::to_string(r) +
+                                                         " died before all ranks had joined"));
     }
     for (std::size_t s = 0; s < strangers; ++s)
       if (files[1 + s].revents != 0) hear(std::move(strangers_[s]));
@@ -252,7 +257,7 @@ Error host_gone(const Place& place) {
 }
 
 /// What rank 0 answers. Throws: what it refuses with.
-UniqueFd receive_answer(const Place& place, int socket) {
+UniqueFd receive_answer(const Place& place, Store& store, int socket) {
   Answer answer;
   iovec bytes{&answer, sizeof answer};
   int file = -1;
@@ -267,10 +272,10 @@ UniqueFd receive_answer(const Place& place, int socket) {
   if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof file))
     std::memcpy(&file, CMSG_DATA(rights), sizeof file);
   UniqueFd memory(file);
-  if (count != sizeof answer || answer.magic != kMagic) throw host_gone(place);
+  if (count != sizeof answer || answer.magic != kMagic) store.throw_cause(host_gone(place));
   answer.what[sizeof answer.what - 1] = answer.hint[sizeof answer.hint - 1] = 0;
   if (answer.kind >= 0) throw Error(static_cast<ErrorKind>(answer.kind), answer.what, answer.hint);
-  if (!memory) throw host_gone(place);
+  if (!memory) store.throw_cause(host_gone(place));
   return memory;
 }
 
@@ -291,19 +296,17 @@ SharedRendezvous join_host(const Place& place, Store& store, const std::string& 
   sockaddr_un address;
   const socklen_t size = address_of(value.substr(3, 2 * kNameBytes), address);
   if (::connect(socket.value(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
-    throw host_gone(place);
+    store.throw_cause(host_gone(place));
   const std::optional<ucred> user = same_user(socket.value());
   if (!user) throw Error(ErrorKind::config, where(place) + "rank 0 is of another user");
   Hello hello{.rank = place.rank, .size = place.size, .cores = own_cores()};
   std::memcpy(hello.token, digest_of(value.substr(space + 1)).data(), kTokenBytes);
-  if (::send(socket.value(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) throw host_gone(place);
-  pollfd answer{socket.value(), POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&answer, 1, left_until(deadline + kLonger));
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) throw Error(ErrorKind::timeout, where(place) + "rank 0 did not answer in time");
-  SharedSegment segment = SharedSegment::attach(receive_answer(place, socket.value()));
+  if (::send(socket.value(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
+    store.throw_cause(host_gone(place));
+  std::vector<pollfd> answer = {{socket.value(), POLLIN, 0}};
+  if (!is_ready(answer, deadline + kLonger, store))
+    throw Error(ErrorKind::timeout, where(place) + "rank 0 did not answer in time");
+  SharedSegment segment = SharedSegment::attach(receive_answer(place, store, socket.value()));
   segment.close_file();
   SharedRendezvous rendezvous{std::move(segment), {}};
   rendezvous.peers.push_back({0, std::move(socket), user->pid});

@@ -129,6 +129,10 @@ class GroupStore : public Store {
     return tcp_ ? tcp_->wait(name, deadline, concern_) : store_.wait(name, deadline);
   }
   std::int64_t add(const std::string& name, std::int64_t amount) override { return store_.add(name, amount); }
+  bool check() override {
+    if (tcp_) concern_();
+    return tcp_ != nullptr;
+  }
 
  private:
   Store& store_;
@@ -158,6 +162,7 @@ void World::State::meet() {
   wanted.shares_port = options.shares_port;
   wanted.meet_within = options.meet_within;
   wanted.on_news = [this](const StoreNews& news) { hear(news); };
+  wanted.concern = options.concern;
   tcp = std::make_unique<TcpStore>(std::move(wanted));
   const std::string address = options.address.empty() ? tcp->address() : options.address;
   std::map<int, std::string> members;
@@ -202,6 +207,7 @@ void World::State::lose(int rank, const std::string& why) {
 }
 
 void World::State::check_group(const std::string& name, const std::vector<int>& ranks) {
+  if (options.concern) options.concern();
   const std::lock_guard lock(mutex);
   if (const auto found = failed.find(name); found != failed.end()) throw Error(found->second);
   for (const int rank : ranks)

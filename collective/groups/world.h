@@ -51,6 +51,8 @@ struct WorldOptions {
   std::chrono::milliseconds meet_within{std::chrono::minutes(5)};
   /// For a call, from the moment in which this rank makes it.
   std::chrono::milliseconds call_within{std::chrono::minutes(30)};
+  /// Asked while ranks meet, here and when a communicator is made: throws where one of them will not come.
+  std::function<void()> concern = {};
 };
 
 struct CommunicatorOptions {

@@ -7,6 +7,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
+
+#include "runtime/base/error.h"
 
 namespace fleetrun::collective {
 
@@ -23,6 +26,17 @@ class Store {
   virtual std::string wait(const std::string& name, Clock::time_point deadline) = 0;
   /// Adds to a counter that begins at 0; what it is now.
   virtual std::int64_t add(const std::string& name, std::int64_t amount) = 0;
+  /// For who waits for ranks elsewhere, again and again at kLookAgain. Whether it is ever told of one.
+  /// Throws: Error(network) where one that is to come is known to be lost.
+  virtual bool check() { return false; }
+  static constexpr std::chrono::milliseconds kLookAgain{200};
+
+  /// Throws: `seen`, the end of a rank; but what check() throws within a second where that rank has given up
+  /// because of another one.
+  [[noreturn]] void throw_cause(const Error& seen) {
+    for (int i = 0; i < 5 && check(); ++i) std::this_thread::sleep_for(kLookAgain);
+    throw Error(seen);
+  }
 };
 
 }  // namespace fleetrun::collective

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <condition_variable>
@@ -86,7 +87,7 @@ void TcpStore::State::connect() {
                      .access = options.access,
                      .purpose = kStorePurpose,
                      .secret_hint = std::string("let one fleetrun start all trainers; ") + kSecretHint},
-                    deadline);
+                    deadline, options.concern);
   connection.end_when_silent();
   thread = std::thread([this] { run(); });
   ask({Kind::hello, 0, options.rank, options.attempt, std::to_string(options.size)});
@@ -132,8 +133,9 @@ std::optional<StoreMessage> TcpStore::State::ask(StoreMessage message, Clock::ti
       }
       lock.lock();
     }
-    const bool is_in_time = changed.wait_until(
-        lock, deadline, [&] { return asked.at(message.id) || gone || (concern && news != heard); });
+    const auto until = concern ? std::min(deadline, Clock::now() + Store::kLookAgain) : deadline;
+    changed.wait_until(lock, until,
+                       [&] { return asked.at(message.id) || gone || (concern && news != heard); });
     if (const auto& answer = asked.at(message.id)) {
       StoreMessage out = *answer;
       asked.erase(message.id);
@@ -146,7 +148,7 @@ std::optional<StoreMessage> TcpStore::State::ask(StoreMessage message, Clock::ti
           ErrorKind::network, server_name + " " + *gone,
           zero_has_left ? "let rank 0 leave last" : "look at its log; without it the job is started again");
     }
-    if (!is_in_time) {
+    if (Clock::now() >= deadline) {
       withdraw();
       return std::nullopt;
     }

@@ -37,11 +37,13 @@ struct TcpStoreOptions {
   std::chrono::milliseconds meet_within{std::chrono::minutes(5)};
   /// Called from the store's thread, one at a time; not any more when the destructor has returned.
   std::function<void(const StoreNews&)> on_news = {};
+  /// Asked while rank 0 is looked for: throws when that is to end.
+  std::function<void()> concern = {};
 };
 
 class TcpStore : public Store {
  public:
-  /// What may end a wait early: throws when it is to end. Asked again after all news.
+  /// What may end a wait early: throws when it is to end. Asked again after all news, and at kLookAgain.
   using Concern = std::function<void()>;
 
   /// Throws: Error(network) where rank 0 cannot serve it or does not answer, Error(config) where it has

@@ -151,9 +151,10 @@ void Connector::receive() {
 }
 
 SealedSocket connect_until(const std::string& endpoint, const ConnectorSettings& settings,
-                           Clock::time_point deadline) {
+                           Clock::time_point deadline, const std::function<void()>& concern) {
   std::string reason = "nobody answered";
   for (std::size_t attempt = 0;; ++attempt) {
+    if (concern) concern();
     const auto begun = Clock::now();
     Connector connector(endpoint, settings, attempt);
     while (!connector.has_failed() && !connector.is_connected() && Clock::now() < deadline) {

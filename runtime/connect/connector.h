@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,9 +77,10 @@ class Connector {
   std::optional<Handshake> handshake_;
 };
 
-/// Tries to connect again and again, until it has.
+/// Tries to connect again and again, until it has; `concern` is called before each time, and may throw.
 /// Throws: Error(network) with the last reason after `deadline`, Error(config) as Connector does.
 SealedSocket connect_until(const std::string& endpoint, const ConnectorSettings& settings,
-                           std::chrono::steady_clock::time_point deadline);
+                           std::chrono::steady_clock::time_point deadline,
+                           const std::function<void()>& concern = {});
 
 }  // namespace fleetrun

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "collective/base/communicator.h"
 #include "collective/groups/world.h"
 #include "runtime/base/environ.h"
+#include "runtime/base/error.h"
 #include "runtime/python/array_view.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_group.h"
@@ -127,12 +129,31 @@ void wait_for(const StartedPtr& started) {
                              [started] { started->group->interrupt(); });
 }
 
+/// Ends the meetings of a world, from any thread.
+class Interruption {
+ public:
+  void end(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    why_ = why;
+  }
+  void check() {
+    const std::lock_guard lock(mutex_);
+    if (why_) throw Error(ErrorKind::network, *why_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<std::string> why_;
+};
+
 /// `environment`: in the place of the process's, whose ranks may be several then.
-std::shared_ptr<World> join_world(const std::optional<std::map<std::string, std::string>>& environment) {
+std::shared_ptr<World> join_world(const std::optional<std::map<std::string, std::string>>& environment,
+                                  const std::shared_ptr<Interruption>& interruption) {
   Environ environ = environment ? Environ() : Environ::of_process();
   if (environment)
     for (const auto& [name, value] : *environment) environ.set(name, value);
-  const WorldOptions options = collective::world_options_from(environ);
+  WorldOptions options = collective::world_options_from(environ);
+  if (interruption) options.concern = [interruption] { interruption->check(); };
   const auto world = std::make_shared<std::shared_ptr<World>>();
   run_interruptibly([=] { *world = World::join(options); });
   return *world;
@@ -209,8 +230,12 @@ void bind_collective(py::module_& module) {
       .def("start", start_call, "call"_a, "stream"_a = py::none(),
            "Starts the call; stream: the cudaStream_t that it comes after.")
       .def("abort", [](Group& self, const std::string& why) { self.abort(Error(ErrorKind::network, why)); });
+  py::class_<Interruption, std::shared_ptr<Interruption>>(module, "Interruption",
+                                                          "Ends meetings of ranks that are under way.")
+      .def(py::init<>())
+      .def("end", &Interruption::end, "why"_a, "From any thread: they throw Error(network).");
   py::class_<World, std::shared_ptr<World>>(module, "World", "The ranks of this job.")
-      .def_static("join", join_world, "environment"_a = py::none(),
+      .def_static("join", join_world, "environment"_a = py::none(), "interruption"_a = nullptr,
                   "Meets the other ranks. Throws: Error(timeout) naming those that did not come.")
       .def_property_readonly("rank", &World::rank)
       .def_property_readonly("size", &World::size)

@@ -756,12 +756,17 @@ class Communicator():
     def size(self) -> int: ...
     def start(self, call: Call, stream: typing.Optional[int] | None = None) -> StartedCall:
         """Starts the call; stream: the cudaStream_t that it comes after."""
+class Interruption():
+    """Ends meetings of ranks that are under way."""
+    def __init__(self) -> None: ...
+    def end(self, why: str) -> None:
+        """From any thread: they throw Error(network)."""
 class World():
     """The ranks of this job."""
     @property
     def hosts(self) -> list[str]: ...
     @staticmethod
-    def join(environment: typing.Optional[dict[str, str]] | None = None) -> World:
+    def join(environment: typing.Optional[dict[str, str]] | None = None, interruption: Interruption | None = None) -> World:
         """Meets the other ranks. Throws: Error(timeout) naming those that did not come."""
     def lost(self) -> list[int]: ...
     def make_communicator(self, name: str, ranks: list[int] = ..., hierarchical: typing.Optional[bool] | None = None, inner_size: int = 0, call_within: typing.Optional[float] | None = None) -> Communicator: ...

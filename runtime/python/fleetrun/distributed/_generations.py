@@ -103,7 +103,7 @@ class Generations:
                 environment = member.environment()
                 if environment is not None:
                     environment["FLEETRUN_MEET_TIMEOUT"] = _MEET_WITHIN
-                world.enter(environment)
+                world.enter(environment, member)
                 self._agree(world, member)
                 return
             except Error as error:

@@ -30,14 +30,19 @@ class Member:
         self.generation = 0
         self.newcomers: list[int] = []
         self.is_new = False
-        self.has_lost = False  # a rank of the generation
         self.on_lost: Callable[[str], None] | None = None
         self._socket = socket.socket(fileno=fd)
         self._store: str | None = None
         self._newest: dict[str, Any] = {"generation": 0}
         self._is_over = False
+        self._lost_in = -1  # the newest generation of which a rank is known to be lost
         self._changed = threading.Condition()
         threading.Thread(target=self._listen, name="fleetrun.member", daemon=True).start()
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether a rank of the generation is lost."""
+        return self._lost_in == self.generation
 
     def take_place(self) -> None:
         """Of a process that stands by: waits until it has a rank, which is then in its environment."""
@@ -85,7 +90,6 @@ class Member:
                 raise Error(
                     "network", "fleetrun is gone, which says who takes the place of a rank that is lost"
                 )
-            self.has_lost = False
             self.generation = self._newest["generation"]
             self.newcomers = self._newest["newcomers"]
             self._store = self._newest["store"]
@@ -97,8 +101,8 @@ class Member:
             for line in lines:
                 message = json.loads(line)
                 if "lost" in message:
-                    if message["generation"] == self.generation and self.on_lost is not None:
-                        self.has_lost = True
+                    self._lost_in = message["generation"]
+                    if self.has_lost and self.on_lost is not None:
                         self.on_lost(f"rank {message['lost']} of the job died")
                     continue
                 with self._changed:

@@ -21,6 +21,7 @@ from fleetrun.distributed._torchrun import meeting_place
 
 if TYPE_CHECKING:
     from fleetrun import _native
+    from fleetrun.distributed._membership import Member
 
 
 class Group:
@@ -118,6 +119,7 @@ class TheWorld:
 
     def __init__(self) -> None:
         self._native: Any = None
+        self._meetings: Any = None  # what ends those of the generation
         self._numbers = itertools.count(1)
         self._communicators: list[Any] = []
         self.groups: dict[Any, Any] = {}
@@ -149,11 +151,14 @@ class TheWorld:
             atexit.register(self._at_exit)
         return self
 
-    def enter(self, environment: dict[str, str] | None) -> None:
+    def enter(self, environment: dict[str, str] | None, member: Member) -> None:
         """Meets the ranks of a generation, after drop()."""
         from fleetrun import _native
 
-        self._native = _native.World.join(environment)
+        self._meetings = _native.Interruption()
+        if member.has_lost:  # before there was something to end
+            self.abort("a rank of the job died before all had met")
+        self._native = _native.World.join(environment, self._meetings)
 
     def drop(self) -> None:
         """Lets go of the generation, and of all that belongs to it. Groups are made again by their next
@@ -167,7 +172,9 @@ class TheWorld:
         self._native = None
 
     def abort(self, why: str) -> None:
-        """The calls under way fail, here and elsewhere. From any thread."""
+        """The calls and meetings under way fail, calls elsewhere too. From any thread."""
+        if self._meetings is not None:
+            self._meetings.end(why)
         for communicator in list(self._communicators):
             communicator.abort(why)
 

@@ -188,6 +188,49 @@ TEST_CASE("a rank that is killed within a call is named by all others, which go 
   }
 }
 
+TEST_CASE("a rank that is killed while a group forms is named by all others long before the deadline") {
+  for (const Transport transport : {Transport::shared_memory, Transport::gloo}) {
+    for (const int victim : {0, 1, 2}) {
+      const Job job;
+      const tests::ChildProcess child([&](int) {
+        const auto world = World::join(job.options(victim, 3));
+        for (int rank = 0; rank < 3; ++rank)
+          if (rank != victim) world->store().wait("here" + std::to_string(rank), Clock::now() + 20s);
+        ::raise(SIGKILL);
+      });
+      run_ranks(3, [&](int rank) {
+        if (rank == victim) return;
+        const auto world = World::join(job.options(rank, 3));
+        const auto begun = Clock::now();
+        world->store().set("here" + std::to_string(rank), "");
+        const Error error = error_of([&] {
+          world->make_communicator("all", {}, {.hierarchical = {}, .inner_size = 0, .transport = transport});
+        });
+        CHECK(error.kind() == ErrorKind::network);
+        CHECK(contains(error.what(), "rank " + std::to_string(victim)));
+        CHECK(Clock::now() - begun < 15s);
+        if (victim == 0) return;  // with the store
+        world->store().set("done" + std::to_string(rank), "");
+        world->store().wait("done" + std::to_string(3 - victim - rank), Clock::now() + 20s);
+      });
+    }
+  }
+}
+
+TEST_CASE("a meeting ends where somebody knows that a rank will not come") {
+  const Job job;
+  run_ranks(2, [&](int rank) {
+    WorldOptions options = job.options(rank, 3);
+    int asked = 0;
+    options.concern = [&] {
+      if (++asked > 3) throw Error(ErrorKind::network, "rank 2 will not come");
+    };
+    const auto begun = Clock::now();
+    CHECK(contains(error_of([&] { World::join(options); }).what(), "rank 2 will not come"));
+    CHECK(Clock::now() - begun < 15s);
+  });
+}
+
 TEST_CASE("the death of rank 0 ends every group that it is in, and nobody goes on without the store") {
   const Job job;
   const tests::ChildProcess child([&](int) {
