@@ -19,6 +19,7 @@ import traceback
 import torch
 import torch.distributed as td
 
+import ddp_beside
 import ddp_means
 import ddp_refusals
 import ddp_types
@@ -29,7 +30,7 @@ LIMIT = 60
 # What the cases' processes need not load again.
 LOADED_ONCE = {"ours": ["fleetrun.distributed.fleet", "fleetrun.distributed.parallel.model"], "torch": [],
                "both": ["torch._dynamo", "torch.distributed.algorithms.ddp_comm_hooks.default_hooks"]}
-PARTS = (ddp_means, ddp_types, ddp_ways, ddp_refusals)
+PARTS = (ddp_means, ddp_types, ddp_ways, ddp_refusals, ddp_beside)
 
 
 def run(name, side_name, folder, number):

@@ -180,7 +180,15 @@ class DistributedDataParallel(torch.nn.Module):
         self._begin()
         if self._ddp.device is not None:
             arguments, named = _moved((arguments, named), self._ddp.device)
-        return self.module(*arguments, **named)
+        averages = self.require_backward_grad_sync
+        outputs = self.module(*arguments, **named)
+        self._follow(outputs, averages)
+        return outputs
+
+    @untraced
+    def _follow(self, outputs, averages):
+        if self._reducer is not None and torch.is_grad_enabled() and _backward_number() < 0:
+            self._reducer.follow(outputs, averages)
 
     @untraced
     def _begin(self):
@@ -195,7 +203,7 @@ class DistributedDataParallel(torch.nn.Module):
         if self._uneven is not None:
             self._uneven.meet(True, self.require_backward_grad_sync)
         if self._reducer is not None:
-            self._reducer.is_enabled = self.require_backward_grad_sync
+            self._reducer.arm(self.require_backward_grad_sync)
             if self._uneven is not None:
                 self._reducer.set_scale(self._uneven.scale)
             if self.require_backward_grad_sync:

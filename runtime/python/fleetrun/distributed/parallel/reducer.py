@@ -8,6 +8,9 @@ backward  a gradient that is ready goes into its bucket; a full bucket starts, b
 end       what is left starts, all are waited for, every gradient is the mean, and the ranks tell each other
           how their step went (distributed/parallel/sentinel.py)
 
+A backward is exchanged where it comes from outputs of a forward that says so, or is the first one since such
+a forward: not one of the module alone, which other ranks need not make.
+
 A parameter that no rank has used keeps what gradient it had, also None. A backward within a backward
 (torch.utils.checkpoint with use_reentrant=True) is exchanged for itself.
 """
@@ -58,7 +61,10 @@ class Reducer:
         hook: CommunicationHook | None,
         after: Any,
     ) -> None:
-        self.is_enabled = True
+        self._is_armed = False  # by a forward whose gradients are averaged, until a backward has been
+        self._has_exchanged = False
+        # How many outputs the backwards under way have come from, by whether gradients are averaged.
+        self._from_outputs = {False: 0, True: 0}
         self._names = [name for name, _ in parameters]
         self._parameters = [parameter for _, parameter in parameters]
         self._row_names = row_names
@@ -184,9 +190,37 @@ class Reducer:
             self._buckets[self._next].start()
             self._next += 1
 
+    def arm(self, averages: bool) -> None:
+        """A forward begins, whose gradients are averaged or stay local."""
+        self._is_armed = averages
+
+    def follow(self, outputs: Any, averages: bool) -> None:
+        """What that forward has given."""
+        this = weakref.ref(self)
+        for node in {tensor.grad_fn for tensor in _tensors(outputs) if tensor.grad_fn is not None}:
+            node.register_hook(lambda *_: _enter(this, averages))
+
+    def enter(self, averages: bool) -> None:
+        """A backward comes from an output."""
+        self._from_outputs[averages] += 1
+        torch.autograd.Variable._execution_engine.queue_callback(lambda: self._leave(averages))
+
+    def _leave(self, averages):
+        self._from_outputs[averages] -= 1
+        self._disarm()
+
+    def _disarm(self):
+        if self._has_exchanged and not any(self._from_outputs.values()):
+            self._is_armed = self._has_exchanged = False
+
+    def is_averaging(self) -> bool:
+        """Whether the gradients of the backward under way are averaged."""
+        return self._from_outputs[True] > 0 or (self._is_armed and self._from_outputs[False] == 0)
+
     def settle(self) -> None:
         """After a backward that raised: takes part in its step to the end, so that no rank waits, and the
         next step is one of all ranks again. The others' backward raises, too, unless theirs did before."""
+        self._from_outputs = {False: 0, True: 0}
         if self._is_in_backward:
             self._finish(State.abandoned)
 
@@ -215,6 +249,8 @@ class Reducer:
             self.compression.step()
         if self._order is None:
             self._follow_first_backward()
+        self._has_exchanged = True
+        self._disarm()
         self._after()
         self._sentinel.report(state, count)
 
@@ -235,5 +271,25 @@ class Reducer:
 def _take(reducer, index):
     """A hook of a gradient: it must not keep the reducer."""
     this = reducer()
-    if this is not None and this.is_enabled:
+    if this is not None and this.is_averaging():
         this.take(index)
+
+
+def _enter(reducer, averages):
+    """A hook of an output."""
+    this = reducer()
+    if this is not None:
+        this.enter(averages)
+
+
+def _tensors(value, depth=6):
+    """Those in tuples, lists, dicts and objects such as dataclasses."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif hasattr(value, "__dict__") and not isinstance(value, (torch.nn.Module, type)):
+        value = vars(value).values()
+    elif not isinstance(value, (tuple, list)):
+        return []
+    return [tensor for each in value for tensor in _tensors(each, depth - 1)] if depth else []
