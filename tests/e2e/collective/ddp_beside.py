@@ -5,6 +5,7 @@ import copy
 import dataclasses
 
 import torch
+import torch.distributed as td
 from torch import nn
 
 from ddp_side import Missing, alike, backward, case, check_means, data, mean, net, trained_alike
@@ -514,3 +515,68 @@ def several_backwards_on_parts_of_the_outputs(side):
         one, other = each(data(side.rank))
         (one.square().sum() + other.sum()).backward()
     check_means(model, plain)
+
+
+def joined(side, by_all, rounds, **more):
+    from torch.distributed.algorithms.join import Join
+    model = side.wrap(net(0, [nn.BatchNorm1d(8)]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Join([model], divide_by_initial_world_size=by_all, **more):
+        for seed in range(rounds):
+            optimizer.zero_grad()
+            backward(model, data(side.rank, seed=seed))
+            optimizer.step()
+    return model
+
+
+@case
+def join_context_that_divides_by_all(side):
+    trained_alike(joined(side, True, 2 + 2 * side.rank))
+
+
+@case
+def join_context_that_divides_by_those_with_inputs(side):
+    trained_alike(joined(side, False, 2 + 2 * side.rank))
+
+
+@case
+def join_context_of_a_rank_without_any_input(side):
+    model = joined(side, True, 3 * side.rank)
+    trained_alike(model)
+    model.zero_grad()
+    backward(model, data(side.rank))
+    assert alike(model.module[0].weight.grad)
+
+
+@case
+def join_context_that_throws(side):
+    try:
+        joined(side, True, 2 + side.rank, throw_on_early_termination=True)
+    except RuntimeError as error:
+        assert "exhausted" in str(error)
+    else:
+        raise AssertionError("nobody threw")
+
+
+@case
+def join_context_that_is_off(side):
+    model = joined(side, True, 2, enable=False)
+    assert all(alike(parameter) for parameter in model.parameters())
+
+
+@case
+def join_context_of_two_models_and_again(side):
+    from torch.distributed.algorithms.join import Join
+    one, other = side.wrap(net(0)), side.wrap(net(1))
+    for _ in range(2):
+        with Join([one, other]):
+            for seed in range(1 + 2 * side.rank):
+                for each in (one, other):
+                    each.zero_grad()
+                    backward(each, data(side.rank, seed=seed))
+                    with torch.no_grad():
+                        for parameter in each.parameters():
+                            parameter -= 0.1 * parameter.grad
+    trained_alike(one)
+    trained_alike(other)
+    assert td.get_world_size() == side.size

@@ -18,7 +18,7 @@ from fleetrun.distributed.parallel.arguments import DdpArguments, check_module
 from fleetrun.distributed.parallel.batch_norm import synchronize_batch_norms
 from fleetrun.distributed.parallel.hooks import CommunicationHook, hook_of
 from fleetrun.distributed.parallel.reducer import Reducer
-from fleetrun.distributed.parallel.uneven import UnevenInputs
+from fleetrun.distributed.parallel.uneven import JoinHook, UnevenInputs
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
 
@@ -77,6 +77,7 @@ class DistributedDataParallel(torch.nn.Module):
         self._planned: Any = None
         self._communicators: list[Any] = []
         self._uneven: UnevenInputs | None = None
+        self._join_hook: JoinHook | None = None
         self._known = {id(parameter) for parameter in self.module.parameters()}
 
     def drop(self) -> None:
@@ -199,6 +200,11 @@ class DistributedDataParallel(torch.nn.Module):
             self._reducer.settle()
         if not torch.is_grad_enabled():
             return
+        if self._join_hook is not None and self._join_config.enable:
+            work = torch.distributed.algorithms.Join.notify_join_context(self)
+            if work is not None:
+                work.wait()
+            self._join_hook.begin()
         self._prepare()
         if self._uneven is not None:
             self._uneven.meet(True, self.require_backward_grad_sync)
@@ -234,26 +240,56 @@ class DistributedDataParallel(torch.nn.Module):
         if not enable or self._ddp.group.nranks == 1:
             yield
             return
-        with torch.enable_grad():
-            self._prepare()
-        uneven = UnevenInputs(
-            self._ddp.group.communicator, divide_by_initial_world_size, throw_on_early_termination
-        )
-        self._uneven = uneven
+        self._begin_uneven(divide_by_initial_world_size, throw_on_early_termination)
         try:
             yield
-            self._follow_others(uneven)
+            while self._follow_others():
+                pass
+            self._share_end()
         finally:
-            self._uneven = None
-            if self._reducer is not None:
-                self._reducer.set_scale(1.0)
+            self._end_uneven()
 
-    def _follow_others(self, uneven):
-        while uneven.meet(False, False):
-            if self._reducer is not None and uneven.averages:
-                self._share_buffers()
-                self._reducer.shadow()
+    def _begin_uneven(self, divides_by_all, is_strict):
+        if self._uneven is not None or self._ddp.group.nranks == 1:
+            return
+        with torch.enable_grad():
+            self._prepare()
+        self._uneven = UnevenInputs(self._ddp.group.communicator, divides_by_all, is_strict)
+
+    def _follow_others(self):
+        """Takes part in a step of those that have a batch. Whether anybody has."""
+        assert self._uneven is not None
+        has_any = self._uneven.meet(False, False)
+        if has_any and self._reducer is not None and self._uneven.averages:
+            self._share_buffers()
+            self._reducer.shadow()
+        return has_any
+
+    def _share_end(self):
         self._broadcast(self._tensors(self._ddp.broadcast_buffers))
+
+    def _end_uneven(self):
+        self._uneven = None
+        if self._reducer is not None:
+            self._reducer.set_scale(1.0)
+
+    # ---- what torch.distributed.algorithms.Join([model]) asks of a model ----
+
+    def join_hook(self, divide_by_initial_world_size: bool = True, **_: Any) -> JoinHook:
+        """What a rank without batches does. Throws: Error(config) where torch.distributed has not the ranks
+        of the model."""
+        self._join_hook = JoinHook(self, self._ddp.group, divide_by_initial_world_size)
+        return self._join_hook
+
+    @property
+    def join_device(self) -> torch.device:
+        """Where Join counts who has batches."""
+        return torch.device("cpu")
+
+    @property
+    def join_process_group(self) -> Any:
+        """The ranks that Join counts."""
+        return torch.distributed.group.WORLD
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, Any], Any]) -> None:
         """As torch.nn.parallel.DistributedDataParallel.register_comm_hook: distributed/parallel/hooks.py."""
@@ -265,7 +301,10 @@ class DistributedDataParallel(torch.nn.Module):
     # ---- copies ----
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"_hook", "_reducer", "_planned", "_communicators", "_uneven", "_known"}
+        own = {
+            "_hook", "_reducer", "_planned", "_communicators", "_uneven", "_known", "_join_hook",
+            "_join_config",
+        }  # fmt: skip
         state = {name: value for name, value in self.__dict__.items() if name not in own}
         made = self._ddp
         state["_ddp"] = {**vars(made), "group": made.group.id}

@@ -7,12 +7,19 @@ parameters and buffers of a rank that trained to the end are those of all.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy
+import torch
 
 from fleetrun import _native
+from fleetrun._error import Error
 from fleetrun.distributed._arrays import view
 
-__all__ = ["UnevenInputs"]
+if TYPE_CHECKING:
+    from fleetrun.distributed._world import Group
+
+__all__ = ["JoinHook", "UnevenInputs"]
 
 _KIND = _native.CallKind
 
@@ -57,3 +64,39 @@ class UnevenInputs:
             )
         self.active, self.averages = active, bool(self._every[:, 1].any())
         return True
+
+
+class JoinHook:
+    """What torch.distributed.algorithms.Join calls on a rank that has no batch left."""
+
+    def __init__(self, model: Any, group: Group, divides_by_all: bool) -> None:
+        distributed = torch.distributed
+        if not distributed.is_initialized():
+            raise Error(
+                "config",
+                "Join([model]) counts ranks through torch.distributed, which has not been initialized",
+                'call torch.distributed.init_process_group("fleetrun") first, or use model.join()',
+            )
+        if (distributed.get_rank(), distributed.get_world_size()) != (group.rank, group.nranks):
+            raise Error(
+                "config",
+                f"Join([model]) of {distributed.get_world_size()} ranks of torch.distributed, and the model "
+                f"is of {group.name}, which has {group.nranks}",
+                "use model.join()",
+            )
+        self._model, self._divides_by_all = model, divides_by_all
+
+    def begin(self) -> None:
+        """Before a step, on ranks with and without batches."""
+        self._model._begin_uneven(self._divides_by_all, False)
+
+    def main_hook(self) -> None:
+        """A step of those that have batches."""
+        self.begin()
+        self._model._follow_others()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Nobody has a batch."""
+        self.begin()
+        self._model._share_end()
+        self._model._end_uneven()
