@@ -8,13 +8,14 @@ from flow import LIMIT
 from torch_python import clean_environment, find_torch_python
 
 
-def test_layers_are_pytorchs(tmp_path):
+@pytest.mark.parametrize("script, least, cases", [("torch_embedding_cases.py", 15, 20),
+                                                  ("torch_embedding_beside.py", 13, 15)])
+def test_layers_are_pytorchs(script, least, cases, tmp_path):
     found = find_torch_python(tmp_path)
     if found is None:
         pytest.skip("no torch here: scripts/setup-debian --tests installs Debian's")
     python, more = found
-    script = pathlib.Path(__file__).with_name("torch_embedding_cases.py")
-    done = subprocess.run([python, script], capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT,
-                          env=clean_environment(**more))
+    done = subprocess.run([python, pathlib.Path(__file__).with_name(script)], capture_output=True, text=True,
+                          cwd=tmp_path, timeout=LIMIT, env=clean_environment(**more))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) == 20 and done.stdout.count("ok ") >= 15, done.stdout
+    assert len(done.stdout.splitlines()) == cases and done.stdout.count("ok ") >= least, done.stdout
