@@ -1,11 +1,11 @@
-"""What recoverable() refuses, for test_recovery.py: with local SGD where CASE is "local", else the rest."""
+"""What recoverable() refuses, for test_recovery.py: with local SGD where CASE is "local", of PyTorch's own
+parallel training where it is "torch", else the rest."""
 
 import os
 import sys
 
 import torch
 
-import fleetrun
 import fleetrun.distributed.fleet as fleet
 from fleetrun.torch import recoverable
 
@@ -39,7 +39,7 @@ def refused(call, *arguments):
     try:
         call(*arguments)
         print("accepted")
-    except fleetrun.Error as error:
+    except RuntimeError as error:  # PyTorch throws some of ours on as text
         print("refused:", error)
 
 
@@ -60,7 +60,27 @@ def uneven_steps(run):
     run.step(fleet.worker_index)
 
 
-if case == "local":
+def refuse_of_torch():
+    import torch.distributed as td
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    import fleetrun.distributed.torch_backend  # noqa: F401
+
+    td.init_process_group("fleetrun")
+    refused(td.new_group, None, None, "gloo")
+    mesh = init_device_mesh("cpu", (td.get_world_size(),))
+    refused(recoverable, fully_shard(torch.nn.Linear(4, 4), mesh=mesh))
+    ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    refused(recoverable, ddp, ZeroRedundancyOptimizer(ddp.parameters(), torch.optim.SGD, lr=0.1))
+    ddp.register_comm_hook(None, lambda state, bucket: None)
+    refused(recoverable(ddp).step, step)
+
+
+if case == "torch":
+    refuse_of_torch()
+elif case == "local":
     refused(recoverable, model, optimizer)
 else:
     refused(recoverable, optimizer)

@@ -12,6 +12,8 @@ from fleetrun_job import find_fleetrun
 from torch_python import clean_environment
 
 SCRIPT = pathlib.Path(__file__).with_name("recovery_job.py")
+PROGRAM = SCRIPT.with_name("recovery_program.py")
+OLDEST = (2, 6)  # of PyTorch, for backend "fleetrun"
 RANKS, EPOCHS, BATCHES = 3, 2, 4
 DEADLINE = 180
 
@@ -29,12 +31,13 @@ class Training:
         return self.output + "".join(f"\n---- {log.name}\n{log.read_text()}" for log in logs)
 
     def notes(self):
-        """What counted, by rank: a line that a rank wrote again after its place was taken is there once."""
+        """What counted, by rank: a line that was written again after the rank's place was taken is there
+        once."""
         lines = {}
         for rank in range(RANKS):
             noted = [json.loads(line) for line in (self.folder / f"{rank}.jsonl").read_text().splitlines()]
             kept = [{key: note[key] for key in note if key not in ("pid", "at")} for note in noted]
-            lines[rank] = [note for place, note in enumerate(kept) if place == 0 or note != kept[place - 1]]
+            lines[rank] = [note for place, note in enumerate(kept) if note not in kept[:place]]
         return lines
 
     def parameters(self):
@@ -47,13 +50,14 @@ def train(torch_python, tmp_path_factory):
     """train(*FLAGS, deaths=…): the script as a job of RANKS ranks."""
     python, environment = torch_python
 
-    def run(*flags, deaths=(), script=SCRIPT, **more):
-        folder = tmp_path_factory.mktemp("training")
+    def run(*flags, deaths=(), script=SCRIPT, folder=None, **more):
+        folder = folder or tmp_path_factory.mktemp("training")
         done = subprocess.run(
             [find_fleetrun(), f"--nproc_per_node={RANKS}", f"--python={python}", *flags, script],
             cwd=folder, text=True, capture_output=True, timeout=DEADLINE, stdin=subprocess.DEVNULL,
-            env=clean_environment(**environment, OUT=str(folder), EPOCHS=str(EPOCHS), BATCHES=str(BATCHES),
-                                  DEATHS=json.dumps(deaths), **more))
+            env=clean_environment(**environment, **{"OUT": str(folder), "EPOCHS": str(EPOCHS),
+                                                    "BATCHES": str(BATCHES), "DEATHS": json.dumps(deaths),
+                                                    **more}))
         return Training(done, folder)
 
     return run
@@ -117,8 +121,10 @@ def test_all_start_again_where_nobody_is_left(train, calm):
 
 
 def test_a_step_that_kills_is_not_taken_for_ever(train, tmp_path):
+    faults = SCRIPT.with_name("recovery_faults.py").read_text()
+    (tmp_path / "recovery_faults.py").write_text(faults.replace("os.O_CREAT | os.O_EXCL", "os.O_CREAT"))
     script = tmp_path / "train.py"
-    script.write_text(SCRIPT.read_text().replace("os.O_CREAT | os.O_EXCL", "os.O_CREAT"))
+    script.write_text(SCRIPT.read_text())
     training = train("--on_failure=replace", deaths=[[1, 2, "averaged"]], script=script)
     assert training.status == 137, training.told()
     # The first time, the step before may not have counted yet for those that are left.
@@ -126,8 +132,46 @@ def test_a_step_that_kills_is_not_taken_for_ever(train, tmp_path):
     assert "nobody takes the place of a trainer: a trainer was lost in step " in training.output
 
 
+DEATHS_OF_DDP = [[0, 0, "forward"], [1, 1, "backward"], [2, 2, "averaged"], [0, 3, "applied"], [1, 4, "vote"],
+                 [2, 5, "counted"], [0, 6, "between"], [1, 7, "drawn"], [2, 8, "evaluated"]]
+
+
+@pytest.fixture(scope="session")
+def torch_version(torch_python):
+    python, more = torch_python
+    said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                          env=clean_environment(**more), text=True, capture_output=True, check=True,
+                          timeout=DEADLINE).stdout
+    return tuple(int(part) for part in said.split("+")[0].split(".")[:2])
+
+
+def test_pytorchs_own_ddp_over_our_backend_goes_on(train, torch_version):
+    if torch_version < OLDEST:
+        pytest.skip(f"PyTorch {torch_version} is older than backend \"fleetrun\" asks for, {OLDEST}")
+    calm = train("--on_failure=replace", WRAP="ddp")
+    assert_same(calm, calm, 0)
+    assert_same(train("--on_failure=replace", deaths=DEATHS_OF_DDP, WRAP="ddp"), calm, len(DEATHS_OF_DDP))
+    deaths = [[0, 1, "averaged"], [2, 1, "averaged"], [1, 3, "vote"], [0, 3, "applied"]]
+    assert_same(train("--on_failure=replace", "--spares=2", deaths=deaths, WRAP="ddp"), calm, len(deaths))
+
+
+def test_a_static_program_goes_on(train):
+    calm = train(script=PROGRAM)
+    assert_same(calm, calm, 0)
+    deaths = [[0, 0, "forward"], [1, 1, "applied"], [2, 2, "vote"], [0, 3, "counted"], [1, 5, "between"],
+              [2, 6, "drawn"], [0, 7, "forward"], [1, 8, "evaluated"]]
+    assert_same(train("--on_failure=replace", script=PROGRAM, deaths=deaths), calm, len(deaths))
+
+
+def test_a_pass_of_a_static_program_is_a_step(train):
+    calm = train(script=PROGRAM, PASSES="1", EPOCHS="4")
+    deaths = [[0, 1, "forward"], [2, 2, "applied"], [1, 3, "vote"]]
+    found = train("--on_failure=replace", script=PROGRAM, deaths=deaths, PASSES="1", EPOCHS="4")
+    assert_same(found, calm, len(deaths))
+
+
 REFUSED = [
-    "recoverable() without a module",
+    "recoverable() without a module or a program",
     "SGD has a parameter that is of none of the modules",
     "recoverable() with int, which has no state_dict() and load_state_dict()",
     "the state of Odd has an object of type object, which is not data",
@@ -136,6 +180,20 @@ REFUSED = [
     "several steps with one batch, and what the first returned is not small data",
     "votes at (loop, epoch, pass, batch)",
 ]
+
+
+REFUSED_OF_TORCH = [
+    "the store of torch.distributed in a job with --on_failure=replace",
+    "recoverable() with FSDPModule: each rank keeps a part of the training that no other has",
+    "recoverable() with ZeroRedundancyOptimizer: each rank keeps",
+    "recoverable() with the communication hook",
+]
+
+
+def test_what_of_pytorchs_cannot_be_handed_over_is_refused(train, torch_version):
+    if torch_version < OLDEST:
+        pytest.skip(f"PyTorch {torch_version} is older than backend \"fleetrun\" asks for, {OLDEST}")
+    test_what_cannot_be_handed_over_is_refused(train, "torch", REFUSED_OF_TORCH)
 
 
 @pytest.mark.parametrize(("case", "sentences"),

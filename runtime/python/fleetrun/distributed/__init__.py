@@ -12,6 +12,7 @@ __getattr__, __dir__ = _lazy.attach(
         "utils": "distributed.utils",
         **_lazy.names("distributed.dataset", "InMemoryDataset QueueDataset"),
         **_lazy.names("distributed.entries", "CountFilterEntry ProbabilityEntry ShowClickEntry"),
+        "recoverable": "distributed.parallel.recoverable:recoverable",
         **_lazy.names("distributed.ranks", "get_rank get_world_size ParallelEnv"),
         **_lazy.names(
             "distributed.collectives",

@@ -10,6 +10,7 @@ from fleetrun.distributed.dataset import QueueDataset as QueueDataset
 from fleetrun.distributed.entries import CountFilterEntry as CountFilterEntry
 from fleetrun.distributed.entries import ProbabilityEntry as ProbabilityEntry
 from fleetrun.distributed.entries import ShowClickEntry as ShowClickEntry
+from fleetrun.distributed.parallel.recoverable import recoverable as recoverable
 from fleetrun.distributed.ranks import get_rank as get_rank
 from fleetrun.distributed.ranks import get_world_size as get_world_size
 from fleetrun.distributed.ranks import ParallelEnv as ParallelEnv
@@ -42,4 +43,4 @@ from fleetrun.distributed.messages import irecv as irecv
 from fleetrun.distributed.messages import isend as isend
 from fleetrun.distributed.messages import recv as recv
 from fleetrun.distributed.messages import send as send
-__all__ = ['fleet', 'io', 'parallel', 'transpiler', 'utils', 'InMemoryDataset', 'QueueDataset', 'CountFilterEntry', 'ProbabilityEntry', 'ShowClickEntry', 'get_rank', 'get_world_size', 'ParallelEnv', 'ReduceOp', 'all_gather', 'all_reduce', 'alltoall', 'alltoall_single', 'barrier', 'broadcast', 'destroy_process_group', 'gather', 'get_backend', 'get_group', 'init_parallel_env', 'is_available', 'is_initialized', 'new_group', 'reduce', 'reduce_scatter', 'scatter', 'wait', 'all_gather_object', 'broadcast_object_list', 'gather_object', 'scatter_object_list', 'P2POp', 'batch_isend_irecv', 'irecv', 'isend', 'recv', 'send']
+__all__ = ['fleet', 'io', 'parallel', 'transpiler', 'utils', 'InMemoryDataset', 'QueueDataset', 'CountFilterEntry', 'ProbabilityEntry', 'ShowClickEntry', 'recoverable', 'get_rank', 'get_world_size', 'ParallelEnv', 'ReduceOp', 'all_gather', 'all_reduce', 'alltoall', 'alltoall_single', 'barrier', 'broadcast', 'destroy_process_group', 'gather', 'get_backend', 'get_group', 'init_parallel_env', 'is_available', 'is_initialized', 'new_group', 'reduce', 'reduce_scatter', 'scatter', 'wait', 'all_gather_object', 'broadcast_object_list', 'gather_object', 'scatter_object_list', 'P2POp', 'batch_isend_irecv', 'irecv', 'isend', 'recv', 'send']

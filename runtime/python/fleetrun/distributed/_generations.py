@@ -32,9 +32,12 @@ _PART = 1 << 24  # bytes that those have at once who only pass the state of the 
 
 def is_cut(error: BaseException) -> bool:
     """Whether the error says that a rank is lost, or that one did not come that is."""
-    member = the_member()
-    has_lost = member is not None and member.has_lost
-    return isinstance(error, Error) and (error.kind == "network" or (error.kind == "timeout" and has_lost))
+    if isinstance(error, Error):
+        member = the_member()
+        has_lost = member is not None and member.has_lost
+        return error.kind == "network" or (error.kind == "timeout" and has_lost)
+    # PyTorch's native code throws on what a call of torch.distributed threw, as text.
+    return isinstance(error, RuntimeError) and the_generations.is_cut
 
 
 class Votes:
@@ -93,6 +96,8 @@ class Generations:
         self.giver = 0
         self.newcomers: list[int] = []  # ranks that the giver has not given the state to yet
         self.is_guarding = False
+        self.age = 0  # counts the generations that this process has left
+        self.is_cut = False  # a call of this generation has failed for the loss of a rank
         # (whether this rank has the state, the steps that it knows to count)
         self.account: Callable[[], tuple[bool, int]] = lambda: (False, -1)
 
@@ -122,9 +127,16 @@ class Generations:
         self.is_guarding = True
         world.before_groups = lambda: self.votes.gather(None)
 
+    def note(self, age: int, error: Exception) -> None:
+        """How a call ended that was made when `age` was this number. From any thread."""
+        if age == self.age and isinstance(error, Error) and is_cut(error):
+            self.is_cut = True
+
     def _leave(self, world, member):
         self.votes = world.before_groups = None
         world.drop()
+        self.age += 1
+        self.is_cut = False
         member.leave(self.account()[1])
 
     def _agree(self, world, member):

@@ -8,11 +8,12 @@ here for the next.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fleetrun._error import Error
@@ -47,8 +48,9 @@ class Member:
     def take_place(self) -> None:
         """Of a process that stands by: waits until it has a rank, which is then in its environment."""
         _warm_up()
-        self._say({"waits": True})
-        self._await_next()
+        with _ending_at_once():
+            self._say({"waits": True})
+            self._await_next()
         os.environ.update(self._newest["environment"])
         os.environ.pop("FLEETRUN_STANDBY", None)
         self.is_new = True
@@ -137,13 +139,27 @@ def wait_for_place() -> None:
             member.take_place()
 
 
+@contextlib.contextmanager
+def _ending_at_once() -> Iterator[None]:
+    """A script's own answer to SIGTERM, as that it saves after its step, is not for who has no step."""
+    import signal
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL) if is_main else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
 def _warm_up():
-    """Much of PyTorch is loaded when it is first used: here, while nobody waits for it."""
+    """Much is loaded when it is first used: here, while nobody waits for it."""
+    importlib.import_module("fleetrun.distributed.parallel.recoverable")
+    importlib.import_module("fleetrun.distributed.fleet")
     torch = sys.modules.get("torch")
     if torch is None:
         return
-    importlib.import_module("fleetrun.distributed.parallel.recoverable")
-    importlib.import_module("fleetrun.distributed.fleet")
     parameter = torch.nn.Parameter(torch.zeros(2))
     optimizer = torch.optim.SGD([parameter], lr=0.0)
     parameter.square().sum().backward()

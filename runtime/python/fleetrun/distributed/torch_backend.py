@@ -14,8 +14,10 @@ from __future__ import annotations
 import collections
 import datetime
 import queue
+import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 import torch
@@ -27,6 +29,8 @@ from fleetrun._error import Error
 from fleetrun.distributed import collectives as calls
 from fleetrun.distributed import messages
 from fleetrun.distributed._arrays import view
+from fleetrun.distributed._generations import the_generations
+from fleetrun.distributed._membership import the_member
 from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
 
@@ -43,7 +47,7 @@ class _Ends:
     """Completes the works of calls that were started, in their order, on a thread."""
 
     def __init__(self) -> None:
-        self._pending: queue.SimpleQueue[tuple[Any, Callable[[], Any], Any]] = queue.SimpleQueue()
+        self._pending: queue.SimpleQueue[tuple[Any, Callable[[], Any], Any, int]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def add(self, task: calls.Task, then: Callable[[], Any], future: torch.futures.Future) -> None:
@@ -51,18 +55,19 @@ class _Ends:
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, daemon=True)
             self._thread.start()
-        self._pending.put((task, then, future))
+        self._pending.put((task, then, future, the_generations.age))
 
     def _serve(self):
         while True:
             _end(*self._pending.get())
 
 
-def _end(task, then, future):
+def _end(task, then, future, age):
     try:
         task.wait()
         future.set_result(then())
     except Exception as error:
+        the_generations.note(age, error)
         future.set_exception(error)
 
 
@@ -158,6 +163,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
                 _put(joined, every)
                 then()
 
+            if _is_alike():
+                every.view(self._group.nranks, -1).copy_(mine)
             return self._start(call, sync, finish)
 
         return start
@@ -297,13 +304,14 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def _message(self, task, then):
         """Messages end in any order: each has a thread that waits for it."""
         future: torch.futures.Future = torch.futures.Future()
-        threading.Thread(target=_end, args=(task, then, future), daemon=True).start()
+        ending = (task, then, future, the_generations.age)
+        threading.Thread(target=_end, args=ending, daemon=True).start()
         return _create_work_from_future(future)
 
     # ---- how calls are started ----
 
     def _start(self, call, sync, then):
-        return calls._call(self._group, sync, call), then
+        return (calls.Task() if _is_alike() else calls._call(self._group, sync, call)), then
 
     def _each(self, tensors: Iterable[torch.Tensor], started: Callable[[Any], Any]) -> Any:
         tensors = list(tensors)
@@ -312,12 +320,16 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def _each_started(self, works: Sequence[tuple[torch.Tensor, Any]], results: list[torch.Tensor]) -> Any:
         """One work for calls of (a tensor, a function that starts the call, or makes it)."""
         sync = sum(tensor.numel() * tensor.element_size() for tensor, _ in works) <= _SMALL_BYTES
-        with torch.no_grad():
-            tasks = [start(tensor, sync) for tensor, start in works]
-        if sync:
-            for task, then in tasks:
-                _ended(task, then)
-            return _done(results)
+        try:
+            with torch.no_grad():
+                tasks = [start(tensor, sync) for tensor, start in works]
+            if sync:
+                for task, then in tasks:
+                    _ended(task, then)
+                return _done(results)
+        except Error as error:
+            the_generations.note(the_generations.age, error)
+            raise
         futures: list[torch.futures.Future] = []
         for task, then in tasks:
             futures.append(torch.futures.Future())
@@ -345,6 +357,18 @@ def _done(results):
     future: torch.futures.Future = torch.futures.Future()
     future.set_result(results)
     return _create_work_from_future(future)
+
+
+def _is_alike():
+    """Whether a process that takes the place of a rank makes its DistributedDataParallel, which the others
+    have made long ago: to it they are as it is, until it gets the state of the training from one of them."""
+    if not the_world.is_new:
+        return False
+    frame: FrameType | None = sys._getframe()
+    making = torch.nn.parallel.DistributedDataParallel.__init__.__code__
+    while frame is not None and frame.f_code is not making:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _operation(opts, name):
@@ -435,6 +459,30 @@ def _create(options: Any, _: Any = None) -> ProcessGroup:
     return ProcessGroup(rank, len(ranks), group, options.group_id)
 
 
+class _NoStore(torch_distributed.Store):
+    """In the place of the store in which ranks of other backends meet: that of rank 0 would be lost with
+    it."""
+
+    def _refuse(self, *_: Any) -> Any:
+        raise Error(
+            "config",
+            "the store of torch.distributed in a job with --on_failure=replace: what is in it would be lost "
+            "with a rank",
+            'use groups of backend "fleetrun" alone, and calls of all ranks instead of values in a store',
+        )
+
+    add = append = check = compare_set = delete_key = get = multi_get = multi_set = num_keys = set = _refuse
+    wait = _refuse
+
+
+_no_store = _NoStore()  # native code holds the Python half by nothing
+
+
+def _meet(*_: Any, **__: Any) -> Iterator[tuple[torch_distributed.Store, int, int]]:
+    """Rendezvous env:// where ranks are replaced: our world has its own, and who stands by waits there."""
+    yield _no_store, the_world.rank, the_world.size
+
+
 def register() -> None:
     """Makes "fleetrun" a backend of torch.distributed. Throws: Error(config) where PyTorch is too old."""
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
@@ -446,6 +494,8 @@ def register() -> None:
         )
     if "FLEETRUN" not in torch_distributed.Backend._plugins:
         torch_distributed.Backend.register_backend("fleetrun", _create, extended_api=True, devices=["cpu"])
+    if the_member() is not None:
+        torch_distributed.rendezvous.__globals__["_rendezvous_handlers"]["env"] = _meet
 
 
 register()

@@ -376,7 +376,8 @@ def _runner(program, scope):
     client: Any = training.client if training else None
     if training is not None and training.distributed and not is_trained(program):
         program.follow_origin()
-    key = (id(scope), id(client), program.native.operator_count())
+    age = training.age if training is not None else 0
+    key = (id(scope), id(client), program.native.operator_count(), age)
     run = RUNS.of(program)
     if run.runner is not None and run.runner[0] == key:
         return run.runner[1]
@@ -447,7 +448,8 @@ def _replica_runner(compiled, program, scope):
     client = tables.client if tables is not None else None
     if tables is not None and tables.distributed and not is_trained(program):
         program.follow_origin()
-    key = (id(scope), id(client), program.native.operator_count(), compiled.replicas)
+    age = training.age if training is not None else 0
+    key = (id(scope), id(client), program.native.operator_count(), age, compiled.replicas)
     if compiled.replica_runner is None or compiled.replica_runner[0] != key:
         compiled.replica_runner = (
             key,

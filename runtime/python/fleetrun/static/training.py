@@ -70,6 +70,11 @@ class Training:
         return self._client
 
     @property
+    def age(self) -> int:
+        """Another number where what runs the program is to be made anew."""
+        return self.collective.age if self.collective is not None else 0
+
+    @property
     def connected(self) -> bool:
         """Whether there is a client."""
         return self._client is not None

@@ -22,11 +22,21 @@ class CollectiveProgram:
     def __init__(self, strategy, startup, loss):
         self._options = ParallelOptions.of(strategy)
         self._loss = loss
+        self._startup = startup
+        self.age = 0  # counts the generations of ranks that it has been trained by
+        self._forget_runners()
+        RUNS.of(startup).after = self.start_alike
+        the_world.followers.add(self)
+
+    def _forget_runners(self):
         self._communicators = None
         self._pass = None
-        self._stepping = None
-        self._startup = startup
-        RUNS.of(startup).after = self.start_alike
+        self._stepping: Any = None
+
+    def drop(self) -> None:
+        """The ranks' generation is over: what runs the program is made anew (static/executor.py)."""
+        self._forget_runners()
+        self.age += 1
 
     @property
     def communicators(self):
@@ -96,7 +106,10 @@ class CollectiveProgram:
         )
 
     def start_alike(self, scope):
-        """Sets what the start-up program has made to rank 0's values."""
+        """Sets what the start-up program has made to rank 0's values; in a process that takes the place of a
+        rank they come from another one, in Recoverable.step()."""
+        if the_world.is_new:
+            return
         import numpy
 
         by_type: dict[Any, Any] = {}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
-
-import torch
 
 from fleetrun.distributed.parallel import randomness
 
@@ -22,21 +21,23 @@ def batches_from(
     at_start: the random numbers with which the rank began them, None where that is not known: then it has
     drawn none since `now`, those with which it goes on."""
     first = at_start if at_start is not None else now
+    # A generator draws from `first` until it has given a batch.
+    then = now if at_start is not None and skipped > 0 else None
     if first is not None:
         randomness.set_state(first)
-    sampler = getattr(loader, "batch_sampler", None)
-    if isinstance(loader, torch.utils.data.DataLoader) and sampler is not None:
+    sampler, torch = getattr(loader, "batch_sampler", None), sys.modules.get("torch")
+    if torch is not None and isinstance(loader, torch.utils.data.DataLoader) and sampler is not None:
         # A loader that may not be given another sampler, once it is made: its copy is.
         shorter = copy.copy(loader)
-        vars(shorter)["batch_sampler"] = _Rest(sampler, skipped, now if at_start is not None else None)
+        vars(shorter)["batch_sampler"] = _Rest(sampler, skipped, then)
         vars(shorter)["_iterator"] = None
         yield from shorter
         return
     iterator = iter(loader)
     for _ in itertools.islice(iterator, skipped):
         pass
-    if at_start is not None and now is not None:
-        randomness.set_state(now)
+    if then is not None:
+        randomness.set_state(then)
     yield from iterator
 
 

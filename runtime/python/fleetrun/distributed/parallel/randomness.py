@@ -1,12 +1,12 @@
-"""The random numbers of a process: torch's, numpy's and Python's, as data."""
+"""The random numbers of a process: torch's where it is loaded, numpy's and Python's, as data."""
 
 from __future__ import annotations
 
 import random
+import sys
 from typing import Any
 
 import numpy
-import torch
 
 __all__ = ["are_equal", "set_state", "state"]
 
@@ -15,8 +15,9 @@ def state() -> dict[str, Any]:
     """Where they are."""
     version, numbers, gauss = random.getstate()
     kind, keys, *rest = numpy.random.get_state()
+    torch = sys.modules.get("torch")
     return {
-        "torch": torch.get_rng_state().numpy(),
+        "torch": None if torch is None else torch.get_rng_state().numpy(),
         "python": [version, numpy.array(numbers, numpy.int64), gauss],
         "numpy": [kind, keys, *rest],
     }
@@ -24,7 +25,10 @@ def state() -> dict[str, Any]:
 
 def set_state(saved: dict[str, Any]) -> None:
     """They go on from there."""
-    torch.set_rng_state(torch.from_numpy(saved["torch"].copy()))
+    if saved["torch"] is not None:
+        import torch
+
+        torch.set_rng_state(torch.from_numpy(saved["torch"].copy()))
     version, numbers, gauss = saved["python"]
     random.setstate((version, tuple(numbers.tolist()), gauss))
     numpy.random.set_state(tuple(saved["numpy"]))

@@ -27,7 +27,7 @@ from fleetrun.distributed._objects import from_bytes, to_bytes
 from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel import randomness
 from fleetrun.distributed.parallel.places import batches_from
-from fleetrun.distributed.parallel.snapshot import check_objects, put_back, state_of
+from fleetrun.distributed.parallel.snapshot import check_objects, followed_ddps, put_back, state_of
 
 __all__ = ["Recoverable", "recoverable"]
 
@@ -38,11 +38,12 @@ _active: list[Any] = []
 
 
 def recoverable(*objects: Any) -> Recoverable:
-    """The training of these modules, optimizers and other objects with state_dict() and load_state_dict().
+    """The training of these modules, optimizers, programs and other objects with state_dict() and
+    load_state_dict().
 
     With `fleetrun --on_failure=replace` its steps survive the loss of a rank; elsewhere, under torchrun too,
     it does nothing but call them. All ranks call it at the same place of the script, once, after
-    fleet.distributed_model.
+    fleet.distributed_model or DistributedDataParallel, or once the startup program has run.
     Throws: Error(config) for what cannot be handed over to another process."""
     return Recoverable(objects)
 
@@ -64,12 +65,16 @@ class Recoverable:
         self._last_random: Any = None
         self.steps = 0  # that count
         self._is_in_step = False
-        self._resume: Any = None  # where a process that takes a place goes on
+        # Of a process that takes a place: where the others are, and where the rank was at its last step that
+        # counts, behind which the script may not have come. The step has been made, what follows it is done.
+        self._resume: Any = None
+        self._behind = [0, 0, 0, 0]
         if self._member is None:
             return
         if _active:
             raise Error("config", "recoverable() for the second time", "give all objects to one")
         _check_strategy(objects)
+        self._ddps = followed_ddps(objects)
         _active.append(self)
         the_generations.account = lambda: (False, -1) if self._member.is_new else (True, self.steps)
         the_generations.guard(the_world)
@@ -90,9 +95,9 @@ class Recoverable:
     def epochs(self, count: int, first: int = 0) -> Iterator[int]:
         """first to count - 1; for a process that takes a place, from the epoch of the others."""
         loop, self._loops = self._loops, self._loops + 1
-        if self._resume is not None and loop < self._resume[0]:
+        if loop < self._behind[0]:
             return
-        start = self._resume[1] if self._resume is not None and loop == self._resume[0] else first
+        start = self._behind[1] if self._resume is not None and loop == self._behind[0] else first
         try:
             for epoch in range(start, count):
                 self._passes = 0
@@ -107,12 +112,11 @@ class Recoverable:
     def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
         """The loader's batches, each once; a process that takes a place goes on at the others'."""
         number, self._passes = self._passes, self._passes + 1
-        resume = self._resume
-        if resume is not None and number < resume[2]:
+        here, skipped = [*self._place[:2], number], 0
+        if here < self._behind[:3]:
             return
-        skipped = 0
-        if resume is not None and number == resume[2] and resume[3] > 0:
-            skipped = resume[3] - 1
+        if here == self._behind[:3] and self._behind[3] > 0:
+            skipped = self._behind[3] - 1
             iterator = batches_from(loader, skipped, *self._random_before(number))
         else:
             self._go_to([*self._place[:2], number, 0])
@@ -128,17 +132,21 @@ class Recoverable:
 
     def _go_to(self, place):
         """The script is there; whoever takes a place comes past where the rank has been."""
-        if self._resume is not None and place <= self._resume:
-            return
-        if self._resume is not None and sys.exc_info()[0] is None:
-            raise Error(
-                "config",
-                f"a process that takes the place of rank {the_world.rank} came to (loop, epoch, pass, batch) "
-                f"{place}, and the others wait at {self._resume}",
-                "make the same loops, over data of the same length, in every start of the script",
-            )
+        if self._resume is not None:
+            if place > self._resume and sys.exc_info()[0] is None:
+                self._refuse_place(place)
+            if place < self._place:
+                return
         if place != self._place:
             self._place, self._values = place, []
+
+    def _refuse_place(self, place):
+        raise Error(
+            "config",
+            f"a process that takes the place of rank {the_world.rank} came to (loop, epoch, pass, batch) "
+            f"{place}, and the others wait at {self._resume}",
+            "make the same loops, over data of the same length, in every start of the script",
+        )
 
     def _random_before(self, number):
         """The random numbers of the rank when it began the pass (None: unknown), and at its last step."""
@@ -186,6 +194,8 @@ class Recoverable:
             nonlocal value
             self._hand_over(begun)
             value = function(*arguments, **named)
+            for ddp in self._ddps:
+                ddp.share_buffers()
             self._vote(value)
 
         def put_all_back():
@@ -253,6 +263,8 @@ class Recoverable:
     def _hand_over(self, begun):
         """The giver gives the newcomers the state, in which this step begins."""
         _check_models()
+        for ddp in self._ddps:
+            ddp.check()
         if not the_generations.newcomers:
             return
         the_generations.votes.gather(self._place)
@@ -262,16 +274,20 @@ class Recoverable:
         the_generations.newcomers = []
 
     def _come_to_place(self):
-        """Of a process that takes a place: where the others are."""
+        """Of a process that takes a place: where the others are, and where it begins."""
         self._place = self._resume = the_generations.votes.gather(None)[the_generations.giver]
         mine = the_generations.table.get(the_world.rank, {})
-        if mine.get("place") == self._place:
+        if mine and (mine["place"] == self._place or None not in mine["values"]):
+            self._place = mine["place"]
             self._given = collections.deque(mine["values"])
+        self._behind = self._place
         if self._place[3] == 0 and mine.get("random") is not None:
             randomness.set_state(mine["random"])
 
     def _take_state(self):
         """What the objects of the others are at the start of the step that comes."""
+        if self._place != self._resume:
+            self._refuse_place(self._place)
 
         def take():
             if the_generations.votes is not generation:
@@ -282,7 +298,7 @@ class Recoverable:
         put_back(self._objects, self._follow(take))
         self.steps = the_generations.committed
         the_generations.newcomers = []
-        self._resume = None
+        self._resume, self._behind = None, [0, 0, 0, 0]
         self._member.trains()
 
     def _value_again(self):
