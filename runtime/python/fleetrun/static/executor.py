@@ -555,18 +555,6 @@ def _asks_for_sequences(program, name):
     return False
 
 
-def _with_last_axis(variable, value):
-    """`value` as the variable is declared where only a last axis of one is left out, as Paddle takes it, and
-    where one number is fed as a scalar, which Paddle 1.x gives an axis."""
-    if not value.ndim and variable.ndim and all(size in (-1, 1) for size in variable.shape):
-        return value.reshape([1] * variable.ndim)
-    if 0 < value.ndim < variable.ndim:
-        if value.ndim + 1 == variable.ndim and variable.shape[-1] == 1:
-            return value[..., numpy.newaxis]
-        loose_shapes.note_fewer(variable)
-    return value
-
-
 def _array(program, name, value):
     variable = program.var(name)
     if not variable.is_data and not name.endswith("@GRAD"):
@@ -576,7 +564,7 @@ def _array(program, name, value):
             "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value",
         )
     if isinstance(value, numpy.ndarray):
-        return _with_last_axis(variable, numpy.ascontiguousarray(value) if value.ndim else value)
+        return loose_shapes.with_axes(variable, numpy.ascontiguousarray(value) if value.ndim else value)
     if isinstance(value, framework.ScopeVariable):
         return numpy.asarray(value)
     if isinstance(value, LoDTensor):
@@ -590,7 +578,7 @@ def _array(program, name, value):
     try:
         if value is None:
             raise TypeError("None")
-        return _with_last_axis(variable, numpy.asarray(value, dtype=variable.dtype.name))
+        return loose_shapes.with_axes(variable, numpy.asarray(value, dtype=variable.dtype.name))
     except (TypeError, ValueError, OverflowError) as error:
         raise Error(
             "config",

@@ -7,13 +7,15 @@ is inferred once more for that.
 
 from __future__ import annotations
 
+import numpy
+
 from fleetrun import _lazy
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._types import Any, Mapping, Program, Variable
 
-__all__ = ["declare", "fit", "note_fewer"]
+__all__ = ["declare", "fit", "with_axes"]
 
 # The names of inputs whose sizes are no promise.
 _LOOSE: SideTable[set[str]] = SideTable("loose_inputs", set, copied=set)
@@ -35,9 +37,17 @@ def declare(variable: Variable) -> Variable:
     return variable
 
 
-def note_fewer(variable: Variable) -> None:
-    """An input is fed fewer axes than it has."""
-    _DECLARED.of(variable.program).setdefault(variable.name, list(variable.shape))
+def with_axes(variable: Variable, value: Any) -> Any:
+    """`value`, an array, as the variable is declared where only a last axis of one is left out, as Paddle
+    takes it, and where one number is fed as a scalar, which Paddle 1.x gives an axis. Where other axes are
+    left out it stays as it is, and `fit` is asked for that."""
+    if not value.ndim and variable.ndim and all(size in (-1, 1) for size in variable.shape):
+        return value.reshape([1] * variable.ndim)
+    if 0 < value.ndim < variable.ndim:
+        if value.ndim + 1 == variable.ndim and variable.shape[-1] == 1:
+            return value[..., numpy.newaxis]
+        _DECLARED.of(variable.program).setdefault(variable.name, list(variable.shape))
+    return value
 
 
 def fit(program: Program, feed: Mapping[str, Any]) -> bool:
