@@ -51,7 +51,7 @@ DenseExchange::DenseExchange(const engine::Program& program, const TablePlan& pl
       bytes = 0;
     }
     bytes += static_cast<std::size_t>(engine::count(parameter.shape)) * sizeof(float);
-    pushes_ = pushes_ || (options.train && parameter.final_after > 0);
+    has_gradients_ = has_gradients_ || (options.train && parameter.final_after > 0);
     groups_.back().final_after = parameter.final_after;
     groups_.back().parameters.push_back(std::move(parameter));
   }
@@ -84,7 +84,8 @@ void DenseExchange::finish(engine::Executor& executor) {
 
 void DenseExchange::after_operator(engine::Executor& executor) {
   ++operators_run_;
-  while (pushes_ && next_group_ < groups_.size() && groups_[next_group_].final_after <= operators_run_) {
+  while (has_gradients_ && options_.pushes && next_group_ < groups_.size() &&
+         groups_[next_group_].final_after <= operators_run_) {
     Group& group = groups_[next_group_++];
     ps::Push request;
     request.thread = options_.thread;
@@ -94,8 +95,14 @@ void DenseExchange::after_operator(engine::Executor& executor) {
       request.dense.push_back({parameter.table, std::as_const(parameter.gradient).values<float>()});
     }
     group.push = queue_.push_async(std::move(request));
-    if ((steps_ + 1) % options_.pull_every == 0) begin_pull(group);
+    if (is_pull_due()) begin_pull(group);
   }
+}
+
+void DenseExchange::end_step() {
+  if (has_gradients_ && !options_.pushes && is_pull_due()) begin();
+  operators_run_ = next_group_ = 0;
+  ++steps_;
 }
 
 void DenseExchange::drain() {

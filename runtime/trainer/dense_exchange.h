@@ -2,6 +2,9 @@
 // while the rest of the backward pass computes, and the new values follow it back. The next step starts with
 // values that every push of this thread has made, and hardly waits for them.
 //
+// Where servers count a thread's steps, a step is one push: its gradients leave with those of its rows, and
+// the new values are asked for behind it.
+//
 // Threads: one.
 #pragma once
 
@@ -25,6 +28,8 @@ struct DenseOptions {
   bool train = true;
   /// Steps from one pull of values to the next.
   std::uint32_t pull_every = 1;
+  /// false: the caller pushes the gradients, with the others of the step.
+  bool pushes = true;
 };
 
 class DenseExchange {
@@ -39,11 +44,9 @@ class DenseExchange {
   void finish(engine::Executor& executor);
   /// Tells that the step's next operator has run; pushes the gradients that no later one touches.
   void after_operator(engine::Executor& executor);
-  /// The step's last operator has run.
-  void end_step() noexcept {
-    operators_run_ = next_group_ = 0;
-    ++steps_;
-  }
+  /// The step's last operator has run, and what the caller pushes is pushed.
+  void end_step();
+  bool pushes() const noexcept { return options_.pushes; }
   /// Waits for all pushes.
   void drain();
 
@@ -63,11 +66,12 @@ class DenseExchange {
     std::unique_ptr<ps::Pending> push, pull;
   };
   void begin_pull(Group& group);
+  bool is_pull_due() const noexcept { return (steps_ + 1) % options_.pull_every == 0; }
 
   ExchangeQueue& queue_;
   DenseOptions options_;
   std::vector<Group> groups_;  // by final_after
-  bool pushes_ = false;
+  bool has_gradients_ = false;
   std::size_t operators_run_ = 0, next_group_ = 0;
   std::uint64_t steps_ = 0;
 };

@@ -20,7 +20,6 @@ namespace fleetrun::runtime {
 
 namespace {
 
-using engine::attribute;
 using engine::Operator;
 using engine::Tensor;
 
@@ -129,7 +128,10 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
     const auto timeline = options.track == nullptr ? nullptr : options.track->timeline();
     queue.emplace(*client, Track(timeline, "exchange " + std::to_string(options.thread)));
     dense_ahead.emplace(program, plan, *queue,
-                        DenseOptions{options.thread, options.train, options.pull_dense_every});
+                        DenseOptions{.thread = options.thread,
+                                     .train = options.train,
+                                     .pull_every = options.pull_dense_every,
+                                     .pushes = !client->counts_epochs()});
   }
   for (const TablePlan::Entry& entry : plan.entries) {
     if (options.train && !entry.gradient.empty()) {
@@ -285,8 +287,12 @@ void ParameterExchange::pull_rows(const std::string& parameter, std::span<const 
 }
 
 void ParameterExchange::push() {
+  if (state_->has_gradients) push_gradients();
   if (state_->dense_ahead) state_->dense_ahead->end_step();
-  if (!state_->has_gradients) return;
+}
+
+void ParameterExchange::push_gradients() {
+  const bool dense_has_left = state_->dense_ahead && state_->dense_ahead->pushes();
   Flight flight;
   if (!state_->spare_flights.empty()) {
     flight = std::move(state_->spare_flights.back());
@@ -301,7 +307,7 @@ void ParameterExchange::push() {
   request.thread = state_->options.thread;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const bool is_dense = entries[i].keys.empty();
-    if (entries[i].gradient.empty() || (is_dense && state_->dense_ahead)) continue;
+    if (entries[i].gradient.empty() || (is_dense && dense_has_left)) continue;
     std::swap(state_->executor->tensor(entries[i].gradient), flight.gradients[i]);
     const auto values = std::as_const(flight.gradients[i]).values<float>();
     if (is_dense) {
@@ -316,7 +322,7 @@ void ParameterExchange::push() {
     request.sparse.back().shows = std::as_const(flight.shows[i]).values<float>();
     request.sparse.back().clicks = std::as_const(flight.clicks[i]).values<float>();
   }
-  if (state_->queue && request.sparse.empty()) return;
+  if (state_->queue && request.sparse.empty() && request.dense.empty()) return;
   flight.pending = state_->queue ? state_->queue->push_async(request) : state_->client->push_async(request);
   state_->flights.push_back(std::move(flight));
   const std::size_t under_way = state_->queue ? 1 : 0;

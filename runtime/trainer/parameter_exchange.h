@@ -74,6 +74,8 @@ class ParameterExchange final : public engine::RowSource {
                  std::span<float> rows) override;
 
  private:
+  void push_gradients();
+
   struct State;
   std::unique_ptr<State> state_;
 };

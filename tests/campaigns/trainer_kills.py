@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/trainer_kills.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Each run is a job in mode sync or geo of one or two parameter servers and two trainers, of one or two
+Each run is a job in mode sync, async or geo of one or two parameter servers and two trainers, of one or two
 threads each, that keeps checkpoints (--ps_checkpoint). The trainers go over their files three times, through
 a QueueDataset of text or columnar files, an InMemoryDataset, or over files that they share
 (get_dynamic_files). Each trainer is killed with SIGKILL once or twice at random times, and in half of the
@@ -188,7 +188,7 @@ def train(turn, servers, mode, dataset, threads, plan):
 
 def run(turn):
     write_files(turn.directory)
-    mode = turn.random.choice(["sync", "geo"])
+    mode = turn.random.choice(["sync", "async", "geo"])
     dataset = turn.random.choice(["queue", "memory", "columnar", *([] if mode == "sync" else ["shared"])])
     if dataset == "columnar":
         convert(turn)

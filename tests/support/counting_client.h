@@ -45,6 +45,7 @@ class CountingClient : public ps::Client {
   }
   void begin_epoch(const ps::EpochStart& epoch) override { inner_.begin_epoch(epoch); }
   void leave_epoch(std::uint32_t thread) override { inner_.leave_epoch(thread); }
+  bool counts_epochs() const noexcept override { return counts_steps; }
   void barrier() override { inner_.barrier(); }
   void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
   void save(const std::string& directory, ps::SaveMode mode) override { inner_.save(directory, mode); }
@@ -64,6 +65,8 @@ class CountingClient : public ps::Client {
 
   /// "pull rows", "push dense", "pull rows dense" …, in order.
   std::vector<std::string> calls;
+  /// What it says of the servers.
+  bool counts_steps = false;
   std::size_t sparse_pulls = 0, sparse_pushes = 0, keys = 0;
 
  private:

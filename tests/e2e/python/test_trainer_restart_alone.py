@@ -1,7 +1,8 @@
 """Jobs whose trainers wait for nobody: one is killed and started again alone, and every example counts once.
 
 The model counts: rows begin at 0, each occurrence of an id has the gradient 1 whatever the values are, and
-the learning rate is 1, so that a row ends at minus the number of times its id was trained.
+the learning rate is 1, so that a row ends at minus the number of times its id was trained. A dense parameter
+is added to each element of the rows, so it ends at minus the number of these.
 """
 
 import json
@@ -23,7 +24,9 @@ fleet.init(is_collective=False)
 ids = paddle.static.data(name="ids", shape=[None, 1], dtype="int64")
 attr = paddle.ParamAttr(name="rows", initializer=paddle.nn.initializer.Constant(0.0))
 rows = paddle.static.nn.sparse_embedding(ids, [300, 4], param_attr=attr)
-loss = paddle.sum(rows)
+weight = paddle.static.create_parameter(
+    [1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))
+loss = paddle.sum(rows if MODE == "geo" else rows + weight)
 test = paddle.static.default_main_program().clone(for_test=True)
 strategy = fleet.DistributedStrategy()
 strategy.a_sync = True
@@ -73,9 +76,12 @@ if fleet.is_server():
     open(f"done-{rank}-{now}", "w").close()
     fleet.barrier_worker()
 if rank == 0:
-    (counts,) = exe.run(test, feed={"ids": numpy.arange(300).reshape(-1, 1)}, fetch_list=[rows])
+    fetched = [rows] if MODE == "geo" else [rows, weight]
+    counts, *dense = exe.run(test, feed={"ids": numpy.arange(300).reshape(-1, 1)}, fetch_list=fetched)
     with open("counts", "w") as file:
         json.dump((-counts.reshape(300, 4)[:, 0]).tolist(), file)
+    if MODE in ("async", "merged", "shared", "resumes"):
+        assert dense[0] == 4 * counts.reshape(300, 4)[:, 0].sum(), (dense, counts)
 fleet.barrier_worker()
 fleet.stop_worker()
 """
