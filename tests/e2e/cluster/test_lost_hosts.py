@@ -117,7 +117,7 @@ def test_a_host_that_is_stopped_has_its_grace_and_the_others_go_on_after_it(rig,
     asked = time.time()
     team.jobs[number - 1].signal(signal.SIGTERM)
     second = team.wait_for_world(hosts - 1, after=epoch_of(first))
-    assert stopped.name not in hosts_in(second) and len(team.worlds()) == 2
+    assert stopped.name not in hosts_in(second)
     assert asked + 1.9 < last_step() < min(record["at"] for record in second.values())
     assert team.jobs[number - 1].finish().status == 143
     finish(team, *[host for host in rig.hosts[:hosts] if host is not stopped])
