@@ -15,6 +15,8 @@ classes = {
     "paddle.Tensor": paddle.to_tensor([1.0]),
     "paddle.nn.Layer": paddle.nn.Linear(2, 3),
     "paddle.optimizer.Optimizer": paddle.optimizer.SGD(0.1),
+    "paddle.incubate.distributed.fleet.fleet_util.FleetUtil":
+        importlib.import_module("paddle.incubate.distributed.fleet.fleet_util").FleetUtil(),
 }
 wrong, counts = [], {}
 

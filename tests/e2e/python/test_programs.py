@@ -18,7 +18,11 @@ def test_every_listed_name_is_there(run):
 import importlib
 def walk(module):
     for name in dir(module):
-        value = getattr(module, name)
+        try:
+            value = getattr(module, name)
+        except ModuleNotFoundError as error:
+            assert error.name == "torch" and module.__name__ == "fleetrun.distributed.parallel", error
+            continue
         if type(value).__name__ == "module" and value.__name__.startswith("fleetrun.") and "._" not in value.__name__:
             if value.__name__ not in seen:
                 seen.add(value.__name__)

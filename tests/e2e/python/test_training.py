@@ -238,7 +238,6 @@ print("went on")
     ("dataset.init(batch_size=0)", "QueueDataset: batch_size=0"),
     ("dataset.init(input_type=1)", "QueueDataset.init(input_type=1) is not supported"),
     ("paddle.distributed.QueueDataset().native()", "the dataset has no variables"),
-    ("paddle.optimizer.SGD(0.1).minimize(x)", "x"),
 ])
 def test_what_training_cannot_do_is_named(run, code, what):
     done = run(HEAD + DATASET + """

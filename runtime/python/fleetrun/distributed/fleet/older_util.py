@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FleetUtil"]
 
+_OWNER = "paddle.incubate.distributed.fleet.fleet_util.FleetUtil"
 _FLEETS = {"pslib": pslib_fleet, "transpiler": transpiler_fleet}
 _logger = logging.getLogger("fleetrun.fleet_util")
 
@@ -30,6 +31,9 @@ class FleetUtil:
         if mode not in _FLEETS:
             raise Error("config", f"FleetUtil(mode={mode!r})", 'use "pslib" or "transpiler"')
         self._fleet: Any = _FLEETS[mode]
+
+    def __getattr__(self, name: str) -> Any:
+        raise _lazy.MissingName(_OWNER, name, lambda: dir(type(self)))
 
     def rank0_print(self, s: Any) -> None:
         """Prints on the first trainer alone."""
@@ -140,4 +144,4 @@ def _ends(hours: str) -> tuple[int, int]:
     return int(words[0]), int(words[-1])
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, owner="paddle.incubate.distributed.fleet.fleet_util")
+__getattr__, __dir__ = _lazy.attach(__name__, owner=_OWNER.rpartition(".")[0])
