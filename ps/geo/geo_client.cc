@@ -44,8 +44,8 @@ class GeoClient final : public ForwardingClient {
     return std::make_unique<DonePending>();
   }
   std::unique_ptr<Pending> push_async(const Push& request) override {
-    if (begin_step(request)) {
-      current()->push(request, rate_);
+    if (const std::shared_ptr<LocalTables> tables = begin_step(request)) {
+      tables->push(request, rate_);
       end_step(request);
     }
     return std::make_unique<DonePending>();
@@ -72,6 +72,7 @@ class GeoClient final : public ForwardingClient {
     in_epoch_ = epoch.threads;
     left_.clear();
     catches_up_ = false;
+    was_replaced_ = false;
     before_.assign(counts_ ? epoch.threads : 0, {});
     for (std::uint32_t thread = 0; thread < before_.size(); ++thread) {
       before_[thread].everywhere = to().skip_steps(thread);
@@ -126,7 +127,7 @@ class GeoClient final : public ForwardingClient {
     lock.unlock();
     std::string fallen_back = ForwardingClient::load(directory);
     lock.lock();
-    tables_ = make_tables();
+    replace_tables();
     return fallen_back;
   }
   std::uint64_t rows(std::uint32_t table) override {
@@ -157,24 +158,32 @@ class GeoClient final : public ForwardingClient {
   std::shared_ptr<LocalTables> make_tables() const {
     return std::make_shared<LocalTables>(options_.tables, counts_);
   }
-  /// False for a step that was done before this trainer was started again. A thread that has all that any
-  /// server has waits until the others have that, too.
-  bool begin_step(const Push& request) {
+  /// With the lock held.
+  void replace_tables() {
+    tables_ = make_tables();
+    was_replaced_ = true;
+  }
+  /// The copy that the step changes, which holds what is pushed; none for a step that was done before this
+  /// trainer was started again. A thread that has all that any server has waits until the others have that,
+  /// too.
+  std::shared_ptr<LocalTables> begin_step(const Push& request) {
     std::unique_lock lock(mutex_);
-    if (request.thread >= before_.size()) return true;
-    Before& before = before_[request.thread];
-    if (before.everywhere == kWholeEpoch) return false;
-    if (before.everywhere > 0) {
-      --before.everywhere;
-      return false;
+    if (request.thread < before_.size()) {
+      Before& before = before_[request.thread];
+      if (before.everywhere == kWholeEpoch) return nullptr;
+      if (before.everywhere > 0) {
+        --before.everywhere;
+        return nullptr;
+      }
+      if (before.somewhere == 0) changed_.wait(lock, [this] { return !catches_up_ || error_; });
     }
-    if (!catches_up_ || before.somewhere > 0) return true;
-    changed_.wait(lock, [this] { return !catches_up_ || error_; });
     throw_error();
-    const std::shared_ptr<LocalTables> tables = tables_;
+    std::shared_ptr<LocalTables> tables = tables_;
+    const bool may_lack_rows = was_replaced_;
     lock.unlock();
-    tables->hold(request, to());
-    return true;
+    // The thread may have pulled into the copy before this one, whenever it comes here.
+    if (may_lack_rows) tables->hold(request, to());
+    return tables;
   }
   void end_step(const Push& request) {
     std::unique_lock lock(mutex_);
@@ -193,7 +202,7 @@ class GeoClient final : public ForwardingClient {
     ask(lock);
     changed_.wait(lock, [this] { return !is_asked_; });
     throw_error();
-    tables_ = make_tables();
+    replace_tables();
     catches_up_ = false;
     changed_.notify_all();
   }
@@ -241,6 +250,7 @@ class GeoClient final : public ForwardingClient {
   std::condition_variable changed_;
   // Owned by this and by the calls that are using it, so that a load can replace it.
   std::shared_ptr<LocalTables> tables_;
+  bool was_replaced_ = false;  // in this epoch
   std::uint64_t steps_ = 0;
   std::uint32_t in_epoch_ = 0;
   std::vector<std::uint32_t> left_;  // the threads that are not in it any more

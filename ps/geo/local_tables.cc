@@ -67,7 +67,7 @@ void LocalTables::fetch(std::span<const SparsePull> pulls, StepClient& servers) 
 void LocalTables::hold(const Push& request, StepClient& servers) {
   std::vector<SparsePull> pulls;
   for (const SparsePush& sparse : request.sparse)
-    pulls.push_back({.table = sparse.table, .keys = sparse.keys, .rows = {}});
+    pulls.push_back({.table = mine_.sparse(sparse.table).config().id, .keys = sparse.keys, .rows = {}});
   fetch(pulls, servers);
   for (const DensePush& dense : request.dense) fetch_dense(dense.table, servers);
 }

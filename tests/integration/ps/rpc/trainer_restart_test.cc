@@ -155,7 +155,11 @@ struct Batch {
   std::array<float, 3> dense = {};
 
   std::unique_ptr<Pending> push(Client& client, std::uint32_t thread, Mode mode) {
-    client.pull({.sparse = {{0, keys, rows}}, .dense = {{1, dense}}});
+    pull(client);
+    return push_pulled(client, thread, mode);
+  }
+  void pull(Client& client) { client.pull({.sparse = {{0, keys, rows}}, .dense = {{1, dense}}}); }
+  std::unique_ptr<Pending> push_pulled(Client& client, std::uint32_t thread, Mode mode) {
     const bool counts = mode == Mode::geo;
     for (float& value : rows) value = counts ? 1.0f : 0.1f * value + 1.0f;
     for (float& value : dense) value = counts ? 1.0f : 0.3f * value - 1.0f;
@@ -483,4 +487,35 @@ TEST_CASE("so may the whole job, where servers keep what they have") {
       }
     }
   }
+}
+
+TEST_CASE("a step that was pulled before all have caught up, and is pushed after that, counts") {
+  const Job job{.servers = 2, .mode = mode_of(Mode::geo)};
+  const Servers servers = start_servers(job);
+  const auto begin = [](Client& client) {
+    client.set_dense(1, std::array<float, 3>{});
+    client.begin_epoch({kThreads, 7});
+  };
+  Batch repeated{.keys = {1, 2}}, late{.keys = {3, 4}};
+  {
+    Life life;
+    const auto client = connect(life, servers, job.mode, 0, 1);
+    begin(*client);
+    repeated.pull(*client);
+    // Its difference comes to the first server only.
+    life.death.request = life.requests + 2;
+    repeated.push_pulled(*client, 0, Mode::geo)->wait();
+    CHECK_THROWS_AS(client->goodbye(), Error);
+  }
+  for (const auto& server : servers) server->lost(0, 1);
+  Life life;
+  const auto client = connect(life, servers, job.mode, 0, 2);
+  begin(*client);
+  late.pull(*client);
+  repeated.push(*client, 0, Mode::geo)->wait();
+  late.push_pulled(*client, 1, Mode::geo)->wait();
+  client->goodbye();
+  const Outcomes out = results_of(servers, Mode::geo);
+  CHECK(out.shows == std::vector<float>{0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(out.dense == std::vector<float>(3, 2.0f));
 }
