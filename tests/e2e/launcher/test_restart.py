@@ -146,7 +146,7 @@ def ps_job(work, python):
         for number in (0, 1):
             job.wait_for_log(f"serverlog.{number}", "serving 0")
         for number in (0, 1):
-            job.wait_for_log(f"workerlog.{number}", "training")
+            job.wait_for_log(f"workerlog.{number}", "\n")
         return job
 
     return start
