@@ -33,16 +33,24 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "tensor",
-            "abs acos acosh argmax argmin asin asinh atan atanh ceil clip cos cosh diag erf exp floor "
+            "abs acos acosh argmax argmin asin asinh atan atanh ceil clip cos cosh erf exp floor "
             "gather_nd "
             "linspace log ones_like rank reciprocal round rsqrt scatter_nd scatter_nd_add shape shard_index "
-            "sign sin sinh slice sqrt square tanh triu unbind unstack zeros_like",
+            "sin sinh slice sqrt square tanh unbind unstack zeros_like bmm dist dot t diag_embed "
+            "index_sample arange",
         ),
         **_lazy.names(
             "nn.functional",
             "gelu log_loss maxout mish selu softmax_with_cross_entropy softsign square_error_cost "
             "dice_loss npair_loss",
         ),
+        **_lazy.names(
+            "fluid._renamed",
+            "addcmul addmm allclose clamp cross diag flip full full_like index_select kron log1p log_softmax "
+            "logsumexp meshgrid nonzero randint randn randperm roll sign trace tril triu",
+        ),
+        "elementwise_equal": "fluid._math:equal",
+        "interpolate": "fluid._images:image_resize",
         "crop": "tensor:crop",
         "crop_tensor": "tensor:crop",
         "logsigmoid": "nn.functional:log_sigmoid",
