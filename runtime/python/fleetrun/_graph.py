@@ -115,6 +115,8 @@ class Program:
         self._cloned_at = 0
         # Of the body of a loop: the program around it (static/loops.py).
         self.outer: Any = None
+        # {variable of sequences in groups: the one that says how many each has} (static/groups.py).
+        self.groups: dict[str, str] = {}
         # What other modules keep with this program: a SideTable's value each.
         self.sides: dict[Any, Any] = {}
 
@@ -268,6 +270,7 @@ class Program:
         name."""
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
         copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
+        copy.groups = dict(self.groups)
         copy.sides = {
             table: table.copied(value) for table, value in self.sides.items() if table.copied is not None
         }
@@ -400,6 +403,11 @@ def redirected_as(branch: Any) -> Iterator[None]:
         yield
     finally:
         _Defaults.branch = before
+
+
+def branch() -> Any:
+    """What operators are redirected by now: one of redirected(), or None."""
+    return _Defaults.branch
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """LoDTensor: an array of the values of all examples, one after the other, and which of them belong to which
 example.
 
-Source: Paddle 2.6.2's paddle.base.LoDTensor and create_lod_tensor. One level: what a variable with
-lod_level=1 is fed.
+Source: Paddle 2.6.2's paddle.base.LoDTensor and create_lod_tensor. One level is what a variable with
+lod_level=1 is fed; with two, the examples are sequences, and the outer level says how many belong together.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ __all__ = ["create_lod_tensor", "create_random_int_lodtensor", "LoDTensor", "LoD
 
 
 class LoDTensor(Elements):
-    """`array`: [values of all examples, …]; example r owns rows offsets[r] to offsets[r + 1]."""
+    """`array`: [values of all examples, …]; example r owns rows offsets[r] to offsets[r + 1], `lod_offsets`.
+    Of more levels, `outer` has the lengths of those before, the outermost first."""
 
     def __init__(self, array: ArrayLike | None = None, lod_offsets: Sequence[int] | None = None) -> None:
         self.array = numpy.zeros(0, dtype="float32") if array is None else numpy.ascontiguousarray(array)
         self.lod_offsets = [] if lod_offsets is None else list(lod_offsets)
+        self.outer: list[list[int]] = []
 
     def set(self, array: ArrayLike, place: Any = None) -> None:
         """Takes other values."""
@@ -41,41 +43,40 @@ class LoDTensor(Elements):
         return list(self.array.shape)
 
     def lod(self) -> list[list[int]]:
-        """[offsets], or [] for an array without examples of their own."""
-        return [list(self.lod_offsets)] if self.lod_offsets else []
+        """The offsets of each level, the outermost first, or [] for an array without examples of its own."""
+        offsets = [_offsets(lengths) for lengths in self.outer]
+        return [*offsets, list(self.lod_offsets)] if self.lod_offsets else []
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
-        """[the number of values of each example], or []."""
-        return [numpy.diff(self.lod_offsets).tolist()] if self.lod_offsets else []
+        """The lengths of each level, the last of which counts the values of each example, or []."""
+        if not self.lod_offsets:
+            return []
+        return [*map(list, self.outer), numpy.diff(self.lod_offsets).tolist()]
 
     def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
-        """Takes [the number of values of each example]. Throws: Error(config) for more than one level and for
-        numbers below 0."""
-        levels = list(recursive_sequence_lengths)
-        if len(levels) > 1:
-            raise Error(
-                "config",
-                f"a LoDTensor with {len(levels)} levels of sequences",
-                "one level is what slots have",
-            )
-        lengths = [int(length) for length in levels[0]] if levels else []
-        if any(length < 0 for length in lengths):
-            raise Error(
-                "config", f"a LoDTensor with an example of {min(lengths)} values", "a length is 0 or more"
-            )
-        self.lod_offsets = (
-            numpy.concatenate([[0], numpy.cumsum(lengths, dtype="int64")]).tolist() if levels else []
-        )
+        """Takes the lengths of each level, the last of which counts the values of each example. Throws:
+        Error(config) for numbers below 0."""
+        levels = [[int(length) for length in level] for level in recursive_sequence_lengths]
+        for level in levels:
+            if any(length < 0 for length in level):
+                what = f"a LoDTensor with an example of {min(level)} values"
+                raise Error("config", what, "a length is 0 or more")
+        self.lod_offsets = _offsets(levels[-1]) if levels else []
+        self.outer = levels[:-1]
 
     def set_lod(self, lod: Sequence[Any]) -> None:
-        """Takes [offsets]. Throws: Error(config)."""
+        """Takes the offsets of each level. Throws: Error(config)."""
         self.set_recursive_sequence_lengths([numpy.diff(level).tolist() for level in lod])
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
-        """Whether the offsets begin with 0, never fall, and end with the number of rows of the array."""
+        """Whether the offsets begin with 0, never fall, and end with the number of rows of the array, and
+        each outer level counts the sequences of the next."""
         offsets, rows = self.lod_offsets, self.array.shape[0] if self.array.ndim else 0
         if not offsets:
             return True
+        counts = [*map(len, self.outer[1:]), len(offsets) - 1]
+        if any(sum(level) != count for level, count in zip(self.outer, counts)):
+            return False
         return offsets[0] == 0 and offsets[-1] == rows and all(a <= b for a, b in zip(offsets, offsets[1:]))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> numpy.ndarray:
@@ -83,6 +84,10 @@ class LoDTensor(Elements):
 
     def __repr__(self) -> str:
         return f"LoDTensor(lod={self.lod()}, array=\n{self.array!r})"
+
+
+def _offsets(lengths: Sequence[int]) -> list[int]:
+    return [0, *numpy.cumsum(lengths, dtype="int64").tolist()]
 
 
 def create_lod_tensor(
@@ -108,8 +113,9 @@ def create_lod_tensor(
     if not tensor.has_valid_recursive_sequence_lengths():
         raise Error(
             "config",
-            f"recursive_seq_lens adds up to {tensor.lod_offsets[-1]}, data has {len(tensor.array)} rows",
-            "give the number of rows of each example",
+            f"recursive_seq_lens adds up to {[sum(level) for level in recursive_seq_lens]}, data has "
+            f"{len(tensor.array)} rows",
+            "give the number of rows of each example, and in outer levels how many examples belong together",
         )
     return tensor
 

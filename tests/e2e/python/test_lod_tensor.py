@@ -87,7 +87,7 @@ def refused(call):
 rows = np.ones((3, 1), dtype="float32")
 refused(lambda: paddle.base.create_lod_tensor(rows, [[2, 2]]))
 refused(lambda: paddle.base.create_lod_tensor(rows, [[4, -1]]))
-refused(lambda: paddle.base.create_lod_tensor(rows, [[1], [3]]))
+refused(lambda: paddle.base.create_lod_tensor(rows, [[1], [4]]))
 refused(lambda: paddle.base.create_lod_tensor([[1], [2, 3]], [[2, 1]]))
 wrong = paddle.base.create_lod_tensor(rows, [[2, 1]])
 wrong.set(rows[:2])
@@ -95,9 +95,9 @@ refused(lambda: exe.run(feed={"ids": wrong}, fetch_list=[total]))
 refused(lambda: exe.run(feed={"ids": rows}, fetch_list=[total]))
 """)
     assert done.stdout.splitlines() == [
-        "recursive_seq_lens adds up to 4, data has 3 rows",
+        "recursive_seq_lens adds up to [4], data has 3 rows",
         "a LoDTensor with an example of -1 values",
-        "a LoDTensor with 2 levels of sequences",
+        "recursive_seq_lens adds up to [1, 4], data has 3 rows",
         "recursive_seq_lens says [2, 1], the lists of data have [1, 2]",
         "ids is fed [2, 1] with sequences that begin and end at [0, 2, 3]",
         "'ids' is declared float32 [-1, 1], but was fed float32 [3, 1]",

@@ -1,4 +1,4 @@
-"""fluid.layers: StaticRNN, and arrays of variables."""
+"""fluid.layers: StaticRNN."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from fleetrun._types import Any, DTypeLike, Iterator, Sequence, Variable
 from fleetrun.static import loops
 from fleetrun.static.control_flow import value_of
 
-__all__ = [
-    "array_length", "array_read", "array_write", "create_array", "StaticRNN", "tensor_array_to_tensor",
-    "TensorArray",
-]  # fmt: skip
+__all__ = ["StaticRNN"]
 
 
 class _Loop:
@@ -179,55 +176,3 @@ class StaticRNN:
     def __call__(self) -> Any:
         """What step_output() was given, of all steps: one variable, or a list."""
         return self._kept[0] if len(self._kept) == 1 else self._kept
-
-
-class TensorArray(list):
-    """Variables in order, at places that the script knows."""
-
-
-def create_array(dtype: DTypeLike, initialized_list: Sequence[Any] | None = None) -> TensorArray:
-    """An array of these variables."""
-    return TensorArray(initialized_list or ())
-
-
-def _place(i, call):
-    place = value_of(i)
-    if place is None:
-        raise Error(
-            "config",
-            f"fluid.layers.{call}: the place depends on what is fed or on parameters",
-            "use a number that the script knows",
-        )
-    return int(place)
-
-
-def array_write(x: Variable, i: Any, array: TensorArray | None = None) -> TensorArray:
-    """The array with a copy of x at the place i; before it, nothing where there was none."""
-    array = TensorArray() if array is None else array
-    place = _place(i, "array_write")
-    array += [None] * (place - len(array))
-    array[place : place + 1] = [tensor.assign(x)]
-    return array
-
-
-def array_read(array: TensorArray, i: Any) -> Variable:
-    """What lies at the place i."""
-    place = _place(i, "array_read")
-    if not 0 <= place < len(array) or array[place] is None:
-        raise Error("config", f"fluid.layers.array_read at {place} of an array of {len(array)}")
-    found: Variable = array[place]
-    return found
-
-
-def array_length(array: TensorArray) -> Variable:
-    """How many variables it has. Shape: [1] int64."""
-    return tensor.assign(numpy.array([len(array)], dtype="int64"))
-
-
-def tensor_array_to_tensor(
-    input: TensorArray, axis: int = 1, name: str | None = None, use_stack: bool = False
-) -> tuple[Variable, Variable]:
-    """(the variables side by side along `axis`, or stacked; their sizes along it, int32)."""
-    whole = tensor.stack(input, axis) if use_stack else tensor.concat(input, axis)
-    sizes = [1 if use_stack else one.shape[axis] for one in input]
-    return whole, tensor.assign(numpy.array(sizes, dtype="int32"))

@@ -27,7 +27,8 @@ class DataFeeder:
         self.place = place
 
     def feed(self, iterable: Iterable[Sequence[Any]]) -> dict[str, Any]:
-        """{name: LoDTensor} of a batch. A variable with lod_level=1 takes any number of values per example.
+        """{name: LoDTensor} of a batch. A variable with lod_level=1 takes any number of values per example,
+        with lod_level=2 any number of sequences.
         Throws: Error(data) for an example with another number of parts, or of another shape."""
         examples = list(iterable)
         for example in examples:
@@ -66,9 +67,9 @@ def _tensor(variable: Variable, values: list[Any]) -> LoDTensor:
     """The values of one variable: its type, and its shape where one size at most is not known."""
     import numpy
 
-    lengths = None
-    if variable.lod_level > 0:
-        lengths = [len(one) for one in values]
+    lengths = []
+    for _ in range(variable.lod_level):
+        lengths.append([len(one) for one in values])
         values = [value for one in values for value in one]
     array = numpy.array(values, dtype=variable.dtype.name)
     shape = variable.shape
@@ -82,8 +83,7 @@ def _tensor(variable: Variable, values: list[Any]) -> LoDTensor:
                 "let the examples have the variable's shape without its first size",
             ) from None
     made = LoDTensor(array)
-    if lengths is not None:
-        made.set_recursive_sequence_lengths([lengths])
+    made.set_recursive_sequence_lengths(lengths)
     return made
 
 

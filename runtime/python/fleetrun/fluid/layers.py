@@ -79,9 +79,9 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("static.sampled", "hsigmoid nce sampled_softmax_with_cross_entropy"),
         **_lazy.names("static.convolutions", "conv2d_transpose conv3d"),
         **_lazy.names(
-            "fluid._steps",
-            "array_length array_read array_write create_array StaticRNN tensor_array_to_tensor",
+            "fluid._arrays", "array_length array_read array_write create_array tensor_array_to_tensor"
         ),
+        "StaticRNN": "fluid._steps:StaticRNN",
         **_lazy.names("fluid._chains", "chunk_eval crf_decoding linear_chain_crf"),
         **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
         **_lazy.names("static.norms", "data_norm group_norm instance_norm"),

@@ -296,12 +296,16 @@ def _sequence(array, inner):
 
 def _column(variable, values):
     """The array of one variable: its type, and its shape where the examples' is another way to write it; of a
-    variable with lod_level=1 a LoDTensor, an example's values one sequence."""
+    variable of sequences a LoDTensor, an example's values one sequence, with lod_level=2 several."""
     if variable.lod_level:
-        inner = list(variable.shape[1:])
+        inner, outer = list(variable.shape[1:]), []
+        if variable.lod_level == 2:
+            outer = [[len(value) for value in values]]
+            values = [sequence for value in values for sequence in value]
         sequences = [_sequence(numpy.asarray(value, dtype=variable.dtype.name), inner) for value in values]
-        lengths = [len(sequence) for sequence in sequences]
-        return LoDTensor(numpy.concatenate(sequences), numpy.cumsum([0, *lengths]).tolist())
+        made = LoDTensor(numpy.concatenate(sequences))
+        made.set_recursive_sequence_lengths([*outer, [len(sequence) for sequence in sequences]])
+        return made
     # Stacked before it is converted: numpy.array(list of arrays) takes several times as long.
     array = (
         _collate.default_collate_fn(values) if isinstance(values[0], numpy.ndarray) else numpy.array(values)

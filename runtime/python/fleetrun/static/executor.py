@@ -16,7 +16,7 @@ from fleetrun._places import CPUPlace
 from fleetrun._types import Any, Fetches, Mapping, Program, Scope, Sequence
 from fleetrun.distributed.dataset._base import DatasetBase
 from fleetrun.lod_tensor import LoDTensor
-from fleetrun.static import loose_shapes
+from fleetrun.static import groups, loose_shapes
 from fleetrun.static._runs import LOADERS, RUNS
 from fleetrun.static.compiler import CompiledProgram
 from fleetrun.static.fetch_handler import FetchHandler, Listener
@@ -115,6 +115,8 @@ class Executor:
                 _as_fed(fed[name], return_numpy) if name in fed else as_asked(runner.value(name))
                 for name in names
             ]
+            if not return_numpy:
+                groups.give(program, zip(names, values), fed, runner)
             return (
                 [_of_one_replica(value, return_merged) for value in values]
                 if _is_data_parallel(compiled)
@@ -510,10 +512,12 @@ def _arrays(program, feed, scope):
         variable = program.var(name)
         if variable.persistable and not variable.is_data and (training is None or not training.distributed):
             scope.var(name).set(numpy.asarray(known.pop(name), dtype=variable.dtype.name))
-    return {
-        name: _sequences(program, program.var(name), _array(program, name, value))
-        for name, value in known.items()
-    }
+    fed: dict[str, Any] = {}
+    for name, value in known.items():
+        if program.var(name).lod_level:
+            fed.update(groups.feeds(program, name, value))
+        fed[name] = _sequences(program, program.var(name), _array(program, name, value))
+    return fed
 
 
 def _is_known(program, name):

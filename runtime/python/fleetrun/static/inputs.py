@@ -7,6 +7,7 @@ from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._types import DTypeLike, Sequence, Variable
+from fleetrun.static import groups
 
 __all__ = ["create_global_var", "data", "InputSpec"]
 
@@ -17,16 +18,19 @@ def data(
     """An input that is fed by name.
 
     shape: None or -1 for a size known only when the program runs. dtype: float32 when not given.
-    lod_level: 1 for a slot with any number of values per example. Throws: Error(config).
+    lod_level: 1 for a slot with any number of values per example, 2 for one with any number of sequences per
+    example. Throws: Error(config).
     """
     program = framework.default_main_program()
     if not isinstance(name, str):
         raise Error("config", f"paddle.static.data(name={name!r}) is not a name", "give it a text")
-    sizes = _sizes(shape)
-    program.native.add_variable(
-        name, dtypes.name_of(dtype or "float32"), sizes, lod_level=int(lod_level), is_data=True
-    )
-    return program.var(name)
+    sizes, levels = _sizes(shape), int(lod_level)
+    if levels > 2:
+        raise Error("config", f"paddle.static.data({name!r}, lod_level={lod_level})", "it is 2 at most")
+    kind = dtypes.name_of(dtype or "float32")
+    program.native.add_variable(name, kind, sizes, lod_level=min(levels, 1), is_data=True)
+    variable = program.var(name)
+    return groups.declare(variable) if levels == 2 else variable
 
 
 def _sizes(shape):

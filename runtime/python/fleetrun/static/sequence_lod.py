@@ -12,6 +12,7 @@ from fleetrun._error import Error
 from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.nn import functional
 from fleetrun.nn.functional import sequence_mask
+from fleetrun.static import groups
 from fleetrun.static.activated import activated
 from fleetrun.static.sequences import Layout, context, flat_numbers, in_sequences, lengths_of, with_lengths
 
@@ -27,18 +28,19 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
     """One row per example of a slot with any number of values: their sum, average, sqrt (sum / sqrt(n)), max,
     first or last; pad_value where there is none.
 
-    Shape: input[total, width] with lod_level 1 -> [examples, width].
+    Shape: input[total, width] with lod_level 1 -> [examples, width]. With lod_level 2 it is one row per
+    sequence, and these are sequences.
     """
     kind = str(pool_type).lower()
-    input = in_sequences(input, "sequence_pool")
+    whole, input = input, in_sequences(input, "sequence_pool")
     if kind in ("first", "last"):
         pooled = _end(input, kind)
     else:
         pooled = framework.append("sequence_pool", "sequence_pool", [input], {"pool_type": kind})
-    if not pad_value:
-        return pooled
-    counts = tensor.reshape(lengths_of(input, "sequence_pool"), [-1] + [1] * (input.ndim - 1))
-    return tensor.where(counts > 0, pooled, tensor.full_like(pooled, pad_value))
+    if pad_value:
+        counts = tensor.reshape(lengths_of(input, "sequence_pool"), [-1] + [1] * (input.ndim - 1))
+        pooled = tensor.where(counts > 0, pooled, tensor.full_like(pooled, pad_value))
+    return groups.without_rows(pooled, whole)
 
 
 def _end(input, kind):
@@ -53,12 +55,12 @@ def _end(input, kind):
 
 def sequence_first_step(input: Variable) -> Variable:
     """The first row of each sequence. Shape: input[total, ..] -> [n, ..]."""
-    return _end(input, "first")
+    return groups.without_rows(_end(input, "first"), input)
 
 
 def sequence_last_step(input: Variable) -> Variable:
     """The last row of each sequence. Shape: input[total, ..] -> [n, ..]."""
-    return _end(input, "last")
+    return groups.without_rows(_end(input, "last"), input)
 
 
 def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None = None) -> Variable:
@@ -100,10 +102,17 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
 def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
     """The i-th row of x, or its i-th sequence, as often as the i-th sequence of y has rows.
 
-    Rows of an x without sequences have those of y then. ref_level: -1 or 0, there is one level.
+    Rows of an x without sequences have those of y then. ref_level: the level of y that counts, -1 for the
+    innermost: with lod_level 2 that is 1, and 0 counts the sequences of each group.
     """
-    refuse("paddle.static.nn.sequence_expand", ref_level=(0 if ref_level == -1 else ref_level, 0))
-    times = lengths_of(y, "sequence_expand")
+    outer = groups.groups_of(y) if ref_level == 0 else None
+    if ref_level not in (-1, 0) and (ref_level != 1 or groups.groups_of(y) is None):
+        raise Error(
+            "config",
+            f"paddle.static.nn.sequence_expand(ref_level={ref_level}): {y.name} has {y.lod_level} levels",
+            "give a level that it has, or -1 for the innermost",
+        )
+    times = lengths_of(y, "sequence_expand") if outer is None else outer
     if not x.lod_level:
         return with_lengths(tensor.gather(x, Layout(times).owner), times)
     lengths = lengths_of(x, "sequence_expand")
@@ -263,7 +272,7 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] 
     if y is not None:
         offsets = flat_numbers(y)
         if y.lod_level:
-            return with_lengths(x, lengths_of(y, "lod_reset"))
+            return groups.put(with_lengths(x, lengths_of(y, "lod_reset")), groups.groups_of(y))
         count = tensor.shape(offsets)[0]
         return with_lengths(
             x, tensor.slice(offsets, [0], [1], [count]) - tensor.slice(offsets, [0], [0], [-1])

@@ -1,15 +1,18 @@
 """Where the rows of sequences lie: what the layers of sequence_lod compose themselves from.
 
-A variable with lod_level 1 holds the rows of all sequences behind each other; n sequences, `total` rows.
+A variable with lod_level 1 holds the rows of all sequences behind each other; n sequences, `total` rows. With
+lod_level 2 they are parted into groups (groups.py).
 """
 
 from __future__ import annotations
 
 from fleetrun import framework, tensor
 from fleetrun._error import Error
-from fleetrun._types import Any, Variable
+from fleetrun._types import Any, Iterator, Program, Variable
 
-__all__ = ["context", "flat_numbers", "in_sequences", "Layout", "lengths_of", "with_lengths"]
+__all__ = [
+    "context", "flat_numbers", "groups_of", "in_sequences", "Layout", "lengths_of", "put", "with_lengths",
+]  # fmt: skip
 
 
 def lengths_of(x: Variable, call: str) -> Variable:
@@ -36,23 +39,44 @@ _KEEPS = (
 _REDUCES = "all any max mean min prod sum"
 
 
+def _origins(x: Variable) -> Iterator[tuple[Program, str]]:
+    """The names of x and of what its rows come from, each with its program, as far as operators keep rows."""
+    program: Program | None = framework.default_main_program()
+    seen = framework.standing_for(x.name)
+    while program is not None:
+        yield program, seen
+        for op in reversed(program.ops):
+            if seen not in op.outputs:
+                continue
+            if not _keeps_rows(program, op):
+                return
+            seen = op.inputs[0]
+            yield program, seen
+        program = program.outer
+
+
+def _keeps_rows(program, op):
+    """Whether the first output has the rows of the first input."""
+    if op.type == "lod_reset" or not op.inputs or not op.inputs[0]:
+        return False
+    axes: Any = op.attributes.get("axis")
+    if op.type in _REDUCES.split():
+        return bool(axes) and 0 not in axes
+    if op.type in ("expand", "tile"):
+        return _has_the_rows(program, op)
+    if op.type in _KEEPS.split() or op.type.startswith("elementwise_"):
+        return axes != 0
+    levels = (program.native.variable(name).lod_level for name in (op.inputs[0], op.outputs[0]))
+    return all(levels)
+
+
 def _with_sequences(x, call):
     """x, or the variable whose rows it has, as it has sequences: Paddle's layers hand them on."""
-    program, seen = framework.default_main_program(), framework.standing_for(x.name)
-    operators = [] if x.lod_level else list(reversed(program.ops))
-    for op in operators:
-        if seen not in op.outputs:
-            continue
-        axes: Any = op.attributes.get("axis")
-        keeps = op.type in _KEEPS.split() and axes != 0 or op.type.startswith("elementwise_")
-        keeps = keeps or op.type in ("expand", "tile") and _has_the_rows(program, op)
-        if not keeps and not (op.type in _REDUCES.split() and axes and 0 not in axes):
-            break
-        seen = op.inputs[0]
-        if program.native.variable(seen).lod_level:
-            return program.var(seen)
     if x.lod_level:
         return x
+    for program, name in _origins(x):
+        if program.native.variable(name).lod_level:
+            return program.var(name)
     raise Error(
         "config",
         f"paddle.static.nn.{call}: {x.name} has no sequences",
@@ -69,7 +93,23 @@ def _has_the_rows(program, op):
 
 def in_sequences(x: Variable, call: str) -> Variable:
     """x with the sequences of what its rows come from. Throws: Error(config) where there are none."""
-    return x if x.lod_level else with_lengths(x, lengths_of(x, call))
+    return x if x.lod_level else put(with_lengths(x, lengths_of(x, call)), groups_of(x))
+
+
+def put(x: Variable, groups: Variable | None) -> Variable:
+    """Lets x have these groups [groups] int64 of its sequences, none for None. Returns x."""
+    if groups is not None:
+        x.program.groups[x.name] = groups.name
+    return x
+
+
+def groups_of(x: Variable) -> Variable | None:
+    """How many sequences each group has, [groups] int64; None for a variable without groups."""
+    for program, name in _origins(x):
+        found = program.groups.get(name)
+        if found is not None:
+            return program.var(found)
+    return None
 
 
 def with_lengths(x: Variable, lengths: Variable) -> Variable:
