@@ -115,8 +115,6 @@ class Program:
         self._cloned_at = 0
         # Of the body of a loop: the program around it (static/loops.py).
         self.outer: Any = None
-        # {variable of sequences in groups: the one that says how many each has} (static/groups.py).
-        self.groups: dict[str, str] = {}
         # What other modules keep with this program: a SideTable's value each.
         self.sides: dict[Any, Any] = {}
 
@@ -270,7 +268,6 @@ class Program:
         name."""
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
         copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
-        copy.groups = dict(self.groups)
         copy.sides = {
             table: table.copied(value) for table, value in self.sides.items() if table.copied is not None
         }
@@ -328,11 +325,16 @@ class Program:
         """The program as text."""
         return str(self)
 
+    def beside(self, name: str) -> Any:
+        """What the SideTable of this name has of it, None for nothing."""
+        sides = self.__dict__.get("sides", {})
+        return next((value for table, value in sides.items() if table.name == name), None)
+
     def __getattr__(self, name: str) -> Any:
         # program.training, program.loaders: the names that these tables had when the program held them.
-        for table, value in self.__dict__.get("sides", {}).items():
-            if table.name == name:
-                return value
+        value = self.beside(name)
+        if value is not None:
+            return value
         raise MissingName("paddle.static.Program", name, lambda: dir(self))
 
 

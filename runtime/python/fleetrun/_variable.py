@@ -93,7 +93,7 @@ class Variable(Operators):
     @property
     def lod_level(self) -> int:
         """1 for a slot with a variable number of values per example, 2 for one of sequences, else 0."""
-        return 2 if self.name in self.program.groups else self.native.lod_level
+        return 2 if self.name in (self.program.beside("groups") or ()) else self.native.lod_level
 
     @functools.cached_property
     def is_data(self) -> bool:

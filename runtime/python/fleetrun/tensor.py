@@ -303,12 +303,7 @@ def cast(x: Variable, dtype: DTypeLike) -> Variable:
 def assign(x: Variable | ArrayLike, output: Variable | None = None) -> Variable:
     """A copy of a variable, or a constant of an array or number; into `output` when it is given."""
     x = to_tensor(x)
-    made = append("assign", "assign", [x], outputs=None if output is None else [output.name])
-    if x.program.groups:
-        from fleetrun.static import groups
-
-        groups.copied(x, made if output is None else output)
-    return made
+    return append("assign", "assign", [x], outputs=None if output is None else [output.name])
 
 
 def matmul(

@@ -23,7 +23,7 @@ __all__ = [
 _BEHIND_ALL = 2**31 - 1
 
 
-class TensorArray(list):
+class TensorArray(list[Any]):
     """Variables in order; once it is packed they are there."""
 
     def __init__(self, items: Sequence[Any] = ()) -> None:
@@ -103,7 +103,7 @@ class _Packed:
             self.lengths = _Ragged([lengths_of(one, "array_write") for one in items], _NUMBERS)
         found = [groups.groups_of(one) for one in items]
         if None not in found if items else in_groups:
-            self.groups = _Ragged(found, _NUMBERS)
+            self.groups = _Ragged([one for one in found if one is not None], _NUMBERS)
 
     def __getitem__(self, i: Any) -> Variable:
         made = self.rows[i]
@@ -142,7 +142,7 @@ class _Packed:
         stacked = tensor.transpose(stacked, order)
         if is_stacked:
             return stacked, tensor.full([count], 1, "int32")
-        sizes = [-1, *rest]
+        sizes: list[Any] = [-1, *rest]
         each, sizes[axis] = sizes[axis], -1
         sizes[0] = tensor.shape(stacked)[0]
         return tensor.reshape(stacked, sizes), tensor.full([count], each, "int32")

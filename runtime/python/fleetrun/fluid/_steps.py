@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
-import numpy
-
 from fleetrun import framework, tensor
 from fleetrun._error import Error
-from fleetrun._types import Any, DTypeLike, Iterator, Sequence, Variable
+from fleetrun._types import Any, Iterator, Sequence, Variable
 from fleetrun.static import loops
-from fleetrun.static.control_flow import value_of
 
 __all__ = ["StaticRNN"]
 

@@ -12,7 +12,7 @@ from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Iterable, Mapping, Program, Variable
 from fleetrun.lod_tensor import LoDTensor
-from fleetrun.static.sequences import groups_of, put, with_lengths
+from fleetrun.static.sequences import GROUPS, groups_of, put, with_lengths
 
 __all__ = ["copied", "declare", "feeds", "give", "groups_of", "name_of", "put", "without_rows"]
 
@@ -26,7 +26,7 @@ def declare(variable: Variable) -> Variable:
     """Lets an input of sequences have groups of them. Returns it."""
     groups = name_of(variable.name)
     variable.program.native.add_variable(groups, "int64", [-1], is_data=True)
-    variable.program.groups[variable.name] = groups
+    GROUPS.of(variable.program)[variable.name] = groups
     return variable
 
 
@@ -36,7 +36,7 @@ def copied(x: Variable, output: Variable) -> None:
     groups = groups_of(x)
     if groups is None:
         return
-    own = output.program.groups.get(output.name)
+    own = GROUPS.of(output.program).get(output.name)
     if own is not None:
         tensor.assign(groups, output.program.var(own))
     elif output.program is framework.default_main_program():
@@ -78,7 +78,7 @@ def give(
     program: Program, fetched: Iterable[tuple[str, LoDTensor]], fed: Mapping[str, Any], runner: Any
 ) -> None:
     """Gives fetched sequences the groups that they have."""
-    if not program.groups:
+    if not program.beside("groups"):
         return
     with framework.program_guard(program):
         found = [(value, groups_of(program.var(name))) for name, value in fetched]

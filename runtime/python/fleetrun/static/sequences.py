@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from fleetrun import framework, tensor
 from fleetrun._error import Error
+from fleetrun._graph import SideTable
 from fleetrun._types import Any, Iterator, Program, Variable
 
 __all__ = [
     "context", "flat_numbers", "groups_of", "in_sequences", "Layout", "lengths_of", "put", "with_lengths",
 ]  # fmt: skip
+
+# {variable of sequences in groups: the one that says how many each has}.
+GROUPS: SideTable[dict[str, str]] = SideTable("groups", dict, copied=dict)
 
 
 def lengths_of(x: Variable, call: str) -> Variable:
@@ -99,14 +103,14 @@ def in_sequences(x: Variable, call: str) -> Variable:
 def put(x: Variable, groups: Variable | None) -> Variable:
     """Lets x have these groups [groups] int64 of its sequences, none for None. Returns x."""
     if groups is not None:
-        x.program.groups[x.name] = groups.name
+        GROUPS.of(x.program)[x.name] = groups.name
     return x
 
 
 def groups_of(x: Variable) -> Variable | None:
     """How many sequences each group has, [groups] int64; None for a variable without groups."""
     for program, name in _origins(x):
-        found = program.groups.get(name)
+        found = GROUPS.of(program).get(name)
         if found is not None:
             return program.var(found)
     return None
