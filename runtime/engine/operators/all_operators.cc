@@ -36,6 +36,7 @@ std::span<const OperatorGroup> operator_groups() {
       {"Linear chains", "float32. Sums within a sequence are taken in double.", crf_operators()},
       {"Sequences of labels without places", "Sums within a sequence are taken in double.",
        alignment_operators()},
+      {"Beam search", "", beam_operators()},
       {"Metrics", "", metric_operators()},
       {"Pieces of labelled sequences", "", chunk_operators()},
       {"First values",

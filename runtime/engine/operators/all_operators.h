@@ -33,6 +33,7 @@ std::span<const OperatorDefinition> convolution_operators();
 std::span<const OperatorDefinition> chunk_operators();
 std::span<const OperatorDefinition> crf_operators();
 std::span<const OperatorDefinition> alignment_operators();
+std::span<const OperatorDefinition> beam_operators();
 std::span<const OperatorDefinition> data_norm_operators();
 std::span<const OperatorDefinition> pooling_operators();
 std::span<const OperatorDefinition> resize_operators();

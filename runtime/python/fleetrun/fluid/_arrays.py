@@ -36,7 +36,13 @@ class TensorArray(list[Any]):
         """None for a list at a place that the script knows. `like`: what is written into an array that is
         empty. Throws: Error(config) where there is no variable to know the type from."""
         is_within = framework.default_main_program() is not self._home
-        if self._packed is None and (is_within or (i is not None and value_of(i) is None)):
+        if is_within or (i is not None and value_of(i) is None):
+            return self.pack(like)
+        return self._packed
+
+    def pack(self, like: Variable | None = None) -> _Packed:
+        """Its variables behind each other from now on."""
+        if self._packed is None:
             in_groups = like is not None and groups.groups_of(like) is not None
             with framework.program_guard(self._home), framework.redirected_as(self._branch):
                 self._packed = _Packed(list(self), like, in_groups)

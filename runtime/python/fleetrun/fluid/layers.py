@@ -81,6 +81,7 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names(
             "fluid._arrays", "array_length array_read array_write create_array tensor_array_to_tensor"
         ),
+        **_lazy.names("fluid._beams", "beam_search beam_search_decode"),
         "StaticRNN": "fluid._steps:StaticRNN",
         **_lazy.names("fluid._chains", "chunk_eval crf_decoding linear_chain_crf"),
         **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
