@@ -126,9 +126,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     cut();
   }
 
-  /// Of a Channel that goes; after close() the farewell goes on without it.
+  /// Of a Channel that goes; after close() the farewell goes on without it. Only close() says goodbye.
   void abandon() {
-    if (!closing_) cut();
+    if (!closing_) reset();
   }
 
   bool has_spoken() const noexcept { return has_spoken_; }
@@ -165,6 +165,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
         if (!error) self->cut();
       });
       wait_for_bytes();
+    } else if (closed.end == ChannelEnd::broken) {
+      reset();
     } else {
       cut();
     }
@@ -197,6 +199,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void on_no_more_bytes(int problem) {
     if (closing_) return cut();
+    if (problem == 0) problem = write_problem_;
     const bool whole =
         problem == 0 && frames_ && !frames_->is_within_frame() && !(records_ && records_->is_within_record());
     if (handshake_ && !handshake_->is_stranger())
@@ -286,7 +289,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     while (!outbox_.empty()) {
       if (outbox_.write_some(descriptor_.native_handle())) continue;
       if (errno == EAGAIN) return write_when_possible();
-      // What the other side said before it broke off comes first: reading finds the end as well.
+      // What the other side said before it broke off comes first: reading finds the end as well. The kernel
+      // tells the reason once, and reading would take the end for a goodbye. EPIPE: it was one.
+      if (write_problem_ == 0 && errno != EPIPE) write_problem_ = errno;
       outbox_.clear();
       if (closing_) cut();
       return;
@@ -315,6 +320,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<RecordLayer> records_;  // afterwards, where it is sealed
   std::optional<FrameReader> frames_;   // afterwards
   Outbox outbox_;
+  int write_problem_ = 0;  // of the first write that failed, unless it was after a goodbye
   bool flush_posted_ = false, writing_ = false, reading_ = false, closing_ = false, has_spoken_ = false;
 };
 

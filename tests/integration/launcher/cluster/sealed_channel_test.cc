@@ -65,6 +65,24 @@ TEST_CASE("what was sent before a goodbye arrives, and the goodbye is told from 
   CHECK_FALSE(rendezvous.caller.closed);
 }
 
+TEST_CASE("a broken connection is no goodbye, whether writing or reading finds it first") {
+  Rendezvous rendezvous;
+  rendezvous.open();
+  bool writes = false;
+  SUBCASE("reading") {}
+  SUBCASE("writing") {
+    writes = true;
+  }
+  SUBCASE("a channel that goes without close()") {
+    rendezvous.caller.channel.reset();
+  }
+  if (rendezvous.caller.channel) rendezvous.caller.channel->cut();
+  if (writes) rendezvous.host.server->send(rendezvous.host.opened[0], "to nobody");
+  rendezvous.until([&] { return !rendezvous.host.closed.empty(); });
+  CHECK(rendezvous.host.closed[0].second.end == ChannelEnd::broken);
+  CHECK(rendezvous.host.closed[0].second.why.find("reset by peer") != std::string::npos);
+}
+
 TEST_CASE("a server closes a connection after what it has sent there") {
   Rendezvous rendezvous;
   rendezvous.open();
