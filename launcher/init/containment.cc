@@ -80,9 +80,16 @@ bool can_live_in(const CgroupLeaf& leaf) {
   return pid == -1 || ::waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status);
 }
 
+/// Containers may share a tree of cgroups, and have the same process ids: "4026531836".
+std::string pid_namespace() {
+  struct stat own = {};
+  return std::to_string(::stat("/proc/self/ns/pid", &own) == 0 ? own.st_ino : 0);
+}
+
 }  // namespace
 
-CgroupLeaf make_cgroup_leaf(const std::string& name) {
+CgroupLeaf make_cgroup_leaf(const std::string& pod) {
+  const std::string name = "fleetrun-" + pod + "-" + pid_namespace() + "-" + std::to_string(::getpid());
   const std::string parent = own_cgroup_directory();
   CgroupLeaf leaf;
   if (parent.empty()) {
@@ -144,12 +151,15 @@ void remove_cgroup(const std::string& path) {
 
 void remove_stale_cgroups(const std::string& path) {
   const std::string parent = path.substr(0, path.rfind('/'));
+  const std::string beside = "-" + pid_namespace() + "-";
   DIR* directory = ::opendir(parent.c_str());
   if (directory == nullptr) return;
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
-    if (entry->d_type != DT_DIR || !name.starts_with("fleetrun-")) continue;
-    const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
+    const std::size_t number = name.rfind('-') + 1;
+    const bool comparable = name.starts_with("fleetrun-") && name.substr(0, number).ends_with(beside);
+    if (entry->d_type != DT_DIR || !comparable) continue;
+    const long pid = std::strtol(name.c_str() + number, nullptr, 10);
     const std::string leaf = parent + "/" + name;
     const std::string state = pid > 1 ? state_of(static_cast<pid_t>(pid)).state : "?";
     if ((state.empty() || state == "Z") && cgroup_is_empty(leaf)) remove_cgroup(leaf);

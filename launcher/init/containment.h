@@ -23,8 +23,8 @@ struct CgroupLeaf {
   std::string refusal;  // why it is empty: "no cgroup v2 is mounted"
 };
 
-/// A leaf below the caller's own cgroup.
-CgroupLeaf make_cgroup_leaf(const std::string& name);
+/// A leaf below the caller's own cgroup, which no other init uses, in whatever container it is.
+CgroupLeaf make_cgroup_leaf(const std::string& pod);
 
 /// The leaf at `path`.
 CgroupLeaf make_cgroup(const std::string& path);
@@ -43,7 +43,7 @@ bool cgroup_is_empty(const std::string& path);
 void remove_cgroup(const std::string& path);
 
 /// Removes the empty leaves beside the one at `path` whose inits, by the pids in their names, are gone: those
-/// that were killed together with their fleetrun could not do it.
+/// that were killed together with their fleetrun could not do it. Those of other pid namespaces stay.
 void remove_stale_cgroups(const std::string& path);
 
 /// One pass of killing everything below this process: the cgroup at once (if `cgroup_path` is not empty), and

@@ -74,7 +74,7 @@ Held hold(const SetupFrame& setup) {
   };
   const auto spec = std::max(setup.containment, setup.required);  // nullopt, for the best, is below any level
   if (!setup.containment || spec > ContainmentLevel::subreaper) {
-    held.means.cgroup = make_cgroup_leaf("fleetrun-" + setup.pod_name + "-" + std::to_string(::getpid()));
+    held.means.cgroup = make_cgroup_leaf(setup.pod_name);
     if (!held.means.cgroup.path.empty()) held.level = ContainmentLevel::cgroup2;
   }
   if (spec == ContainmentLevel::pidns) {

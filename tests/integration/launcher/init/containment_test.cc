@@ -53,7 +53,7 @@ TEST_CASE("descendants are found in other sessions too, and killing all of them 
 }
 
 TEST_CASE("a cgroup leaf can be made, killed and removed where this process may write") {
-  const CgroupLeaf leaf = make_cgroup_leaf("fleetrun-test-" + std::to_string(::getpid()));
+  const CgroupLeaf leaf = make_cgroup_leaf("test");
   if (leaf.path.empty()) {
     MESSAGE("no writable cgroup v2 here: skipped");
     return;
@@ -63,4 +63,27 @@ TEST_CASE("a cgroup leaf can be made, killed and removed where this process may 
   remove_cgroup(leaf.path);
   CHECK(::access(leaf.path.c_str(), F_OK) == -1);
   CHECK_FALSE(kill_cgroup(leaf.path));
+}
+
+TEST_CASE("empty leaves of inits that are gone are removed; those of other containers stay") {
+  const CgroupLeaf own = make_cgroup_leaf("test");
+  if (own.path.empty()) {
+    MESSAGE("no writable cgroup v2 here: skipped");
+    return;
+  }
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  const std::string beside = own.path.substr(0, own.path.rfind('-') + 1);
+  const std::string stale = beside + std::to_string(gone);
+  const std::string foreign =
+      own.path.substr(0, own.path.rfind('/')) + "/fleetrun-test-1-" + std::to_string(gone);
+  REQUIRE_FALSE(make_cgroup(stale).path.empty());
+  REQUIRE_FALSE(make_cgroup(foreign).path.empty());
+  remove_stale_cgroups(own.path);
+  CHECK(::access(stale.c_str(), F_OK) == -1);
+  CHECK(::access(foreign.c_str(), F_OK) == 0);
+  CHECK(::access(own.path.c_str(), F_OK) == 0);
+  remove_cgroup(foreign);
+  remove_cgroup(own.path);
 }
