@@ -90,7 +90,9 @@ struct World::State : std::enable_shared_from_this<World::State> {
                                         const CommunicatorOptions& spec);
   std::unique_ptr<Communicator> connect_alike(const Place& place, const std::string& name,
                                               const RankGroup& group, Store& store,
-                                              std::chrono::milliseconds call_within) const;
+                                              const CommunicatorOptions& spec) const;
+  std::chrono::milliseconds call_within(const CommunicatorOptions& spec) const;
+  std::chrono::milliseconds meet_within(const CommunicatorOptions& spec) const;
   std::unique_ptr<Communicator> watch(std::unique_ptr<Communicator> inner, const std::vector<int>& ranks);
   std::string wait(const std::string& name, Clock::time_point deadline, const std::function<void()>& concern);
 
@@ -214,21 +216,31 @@ void World::State::check_group(const std::string& name, const std::vector<int>& 
     if (lost.contains(rank)) throw loss(name, ranks, rank);
 }
 
+std::chrono::milliseconds World::State::call_within(const CommunicatorOptions& spec) const {
+  return spec.call_within.value_or(options.call_within);
+}
+
+/// Ranks meet in their first call, which has its time.
+std::chrono::milliseconds World::State::meet_within(const CommunicatorOptions& spec) const {
+  return spec.meet_within.value_or(std::min(options.meet_within, call_within(spec)));
+}
+
 /// Of `members`, which are places in the group `place`; this rank is among them.
 std::unique_ptr<Communicator> World::State::connect_alike(const Place& place, const std::string& name,
                                                           const RankGroup& group, Store& store,
-                                                          std::chrono::milliseconds call_within) const {
+                                                          const CommunicatorOptions& spec) const {
   const auto index = std::find(group.ranks.begin(), group.ranks.end(), place.rank) - group.ranks.begin();
   const Place at{name, static_cast<int>(index), static_cast<int>(group.ranks.size())};
   if (group.transport == Transport::shared_memory)
     return make_shared_communicator(
-        at, store, {.name = "world/" + name, .meet_within = options.meet_within, .call_within = call_within});
+        at, store,
+        {.name = "world/" + name, .meet_within = meet_within(spec), .call_within = call_within(spec)});
   return make_gloo_communicator(at, store,
                                 {.name = "world/" + name,
                                  .address = addresses[static_cast<std::size_t>(options.rank)],
                                  .access = options.access,
-                                 .meet_within = options.meet_within,
-                                 .call_within = call_within});
+                                 .meet_within = meet_within(spec),
+                                 .call_within = call_within(spec)});
 }
 
 std::vector<std::string> World::State::hosts_of(const std::vector<int>& ranks) const {
@@ -247,8 +259,7 @@ std::unique_ptr<Communicator> World::State::connect(const Place& place, const st
   const Grouping grouping = group(ranks, spec);
   GroupStore store(tcp ? static_cast<Store&>(*tcp) : memory, tcp.get(),
                    [this, &place, &ranks] { check_group(place.group, ranks); });
-  const auto call_within = spec.call_within.value_or(options.call_within);
-  if (grouping.is_flat()) return connect_alike(place, place.group, grouping.groups[0], store, call_within);
+  if (grouping.is_flat()) return connect_alike(place, place.group, grouping.groups[0], store, spec);
 
   Levels levels;
   RankGroup leaders{grouping.outer}, all{Transport::gloo};
@@ -257,18 +268,17 @@ std::unique_ptr<Communicator> World::State::connect(const Place& place, const st
     leaders.ranks.push_back(members[0]);
     const bool is_own = std::find(members.begin(), members.end(), place.rank) != members.end();
     if (is_own && members.size() > 1)
-      levels.inner =
-          connect_alike(place, sub_group(place.group, members), grouping.groups[i], store, call_within);
+      levels.inner = connect_alike(place, sub_group(place.group, members), grouping.groups[i], store, spec);
   }
   if (std::find(leaders.ranks.begin(), leaders.ranks.end(), place.rank) != leaders.ranks.end())
-    levels.outer = connect_alike(place, sub_group(place.group, leaders.ranks), leaders, store, call_within);
+    levels.outer = connect_alike(place, sub_group(place.group, leaders.ranks), leaders, store, spec);
   all.ranks.resize(ranks.size());
   std::iota(all.ranks.begin(), all.ranks.end(), 0);
   const std::vector<std::string> places = hosts_of(ranks);
   const bool is_one_host =
       std::all_of(places.begin(), places.end(), [&](const auto& host) { return host == places[0]; });
   if (is_one_host && grouping.outer == Transport::shared_memory) all.transport = Transport::shared_memory;
-  levels.flat = connect_alike(place, place.group + "/all alike", all, store, call_within);
+  levels.flat = connect_alike(place, place.group + "/all alike", all, store, spec);
   return make_hierarchical_communicator(place, grouping, std::move(levels));
 }
 
@@ -426,9 +436,8 @@ std::unique_ptr<Communicator> World::make_communicator(const std::string& name,
   }
   auto communicator = std::make_unique<State::Connected>(state_, name, ranks);
   try {
-    communicator->connect(
-        connect, {place, communicator->store(), "world/" + name, std::move(inner_groups),
-                  state_->options.meet_within, options.call_within.value_or(state_->options.call_within)});
+    communicator->connect(connect, {place, communicator->store(), "world/" + name, std::move(inner_groups),
+                                    state_->meet_within(options), state_->call_within(options)});
   } catch (const Error& error) {
     // The others wait for this rank.
     if (state_->tcp) state_->tcp->announce(name, encode_error(error));

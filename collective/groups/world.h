@@ -63,6 +63,8 @@ struct CommunicatorOptions {
   int inner_size = 0;
   std::optional<Transport> transport = {};  // another one than the world's
   std::optional<std::chrono::milliseconds> call_within = {};
+  /// For its ranks to come; nothing: the shorter one of the world's time and `call_within`.
+  std::optional<std::chrono::milliseconds> meet_within = {};
 };
 
 /// What it takes to connect a group in a way that World does not know: between GPUs (collective/nccl/gpu.h).

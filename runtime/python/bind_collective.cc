@@ -161,12 +161,17 @@ std::shared_ptr<World> join_world(const std::optional<std::map<std::string, std:
 
 GroupPtr make_group(const std::shared_ptr<World>& world, const std::string& name,
                     const std::vector<int>& ranks, std::optional<bool> hierarchical, int inner_size,
-                    std::optional<double> call_within) {
+                    std::optional<double> call_within, std::optional<double> meet_within) {
+  const auto milliseconds = [](std::optional<double> seconds) {
+    std::optional<std::chrono::milliseconds> time;
+    if (seconds) time = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
+    return time;
+  };
   CommunicatorOptions options;
   options.hierarchical = hierarchical;
   options.inner_size = inner_size;
-  if (call_within)
-    options.call_within = std::chrono::milliseconds(static_cast<std::int64_t>(*call_within * 1000));
+  options.call_within = milliseconds(call_within);
+  options.meet_within = milliseconds(meet_within);
   auto group = std::make_shared<Group>(world, ranks, options);
   run_interruptibly([=] { group->communicator = world->make_communicator(name, ranks, options); });
   return group;
@@ -242,7 +247,8 @@ void bind_collective(py::module_& module) {
       .def_property_readonly("hosts", &World::hosts)
       .def("lost", &World::lost)
       .def("make_communicator", make_group, "name"_a, "ranks"_a = std::vector<int>(),
-           "hierarchical"_a = py::none(), "inner_size"_a = 0, "call_within"_a = py::none());
+           "hierarchical"_a = py::none(), "inner_size"_a = 0, "call_within"_a = py::none(),
+           "meet_within"_a = py::none());
   module.def("plan_buckets", plan, "names"_a, "counts"_a, "types"_a, "memory_mib"_a, "groups_size"_a,
              "Indices of the gradients of each bucket, in the order in which they are reduced.");
 }

@@ -118,6 +118,22 @@ TEST_CASE("ranks that never come are named at the deadline, on all that came") {
   });
 }
 
+TEST_CASE("ranks meet within the time of their first call, or the one that is said") {
+  const Job job;
+  run_ranks(2, [&](int rank) {
+    const auto world = World::join(job.options(rank, 2));
+    const std::vector<CommunicatorOptions> each = {{.call_within = 50ms},
+                                                   {.call_within = 5min, .meet_within = 50ms}};
+    for (std::size_t i = 0; rank == 0 && i < each.size(); ++i) {
+      const Error error =
+          error_of([&] { world->make_communicator("alone" + std::to_string(i), {}, each[i]); });
+      CHECK(error.kind() == ErrorKind::timeout);
+      CHECK(contains(error.what(), "rank 1 did not come in time"));
+    }
+    leave_together(*world, "leave");
+  });
+}
+
 TEST_CASE("a rank with another secret is told so, and those that came go on waiting for the right one") {
   const Job job;
   run_ranks(3, [&](int index) {
