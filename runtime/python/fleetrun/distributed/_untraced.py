@@ -1,5 +1,7 @@
 """What torch.compile leaves to Python."""
 
+import functools
+import sys
 from typing import Any
 
 import torch
@@ -10,7 +12,16 @@ def untraced(function: Any = None, recursive: bool = True) -> Any:
     if function is None:
         return lambda function: untraced(function, recursive)
     disable = getattr(torch, "_disable_dynamo", None)
-    return function if disable is None else disable(function, recursive=recursive)
+    if disable is None:
+        return function
+    left = disable(function, recursive=recursive)
+
+    @functools.wraps(function)
+    def inner(*args: Any, **named: Any) -> Any:
+        # `left` loads torch._dynamo, which takes seconds, and without which nothing is compiled.
+        return (left if "torch._dynamo" in sys.modules else function)(*args, **named)
+
+    return inner
 
 
 def leave_untraced(kind: type) -> type:
