@@ -2,6 +2,7 @@
 
 usage: fleetrun --nproc_per_node=2 torch_backend_cases.py FOLDER
 """
+import datetime
 import os
 import sys
 import warnings
@@ -72,6 +73,61 @@ def every_call():
     return got
 
 
+def coalesced():
+    """Several tensors of different shapes at once."""
+    given = [torch.full((part, part), float(rank + part)) for part in range(4)]
+    got = [[torch.empty(part, part) for part in range(4)] for _ in range(size)]
+    td.all_gather_coalesced(got, given)
+    return [each for outputs in got for each in outputs]
+
+
+def sparse():
+    """Tensors with different numbers of rows, of which some are the same, some are there twice."""
+    got = []
+    for mine in (([[0, 3]], [[2, 3]]), ([[0, 3, 3], [1, 1, 1]], [[2], [1]]), ([[]], [[2, 3]])):
+        indices = torch.tensor(mine[rank], dtype=torch.int64)
+        values = torch.arange(indices.shape[1] * 2.0).reshape(-1, 2) + rank
+        shape = [5] * indices.shape[0] + [2]
+        got.append(torch.sparse_coo_tensor(indices, values, shape))
+        td.all_reduce(got[-1])
+    return [each.to_dense() for each in got]
+
+
+def sparse_rows():
+    """Rows of an embedding whose gradient is sparse, over DistributedDataParallel."""
+    torch.manual_seed(0)
+    model = nn.parallel.DistributedDataParallel(nn.EmbeddingBag(20, 3, sparse=True))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.tensor([[rank, 7, step + 3 + rank]])).square().sum().backward()
+        optimizer.step()
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def tagged():
+    """Messages with tags, which come in another order than they were sent; from any rank; of every size."""
+    other, got = 1 - rank, []
+    for values in (1, 1020, 1021, 300_000):
+        sent = [torch.arange(float(values)) + 10 * rank + tag for tag in range(3)]
+        works = [td.isend(each, other, tag=tag) for tag, each in enumerate(sent)]
+        taken = [torch.empty(values) for _ in range(3)]
+        td.recv(taken[2], other, tag=2)
+        assert td.recv(taken[0]) == other                  # tag 0, from any rank
+        work = td.irecv(taken[1], tag=1)
+        works.append(work)
+        for work in works:
+            work.wait()
+        assert works[-1]._source_rank() == other and works[-1].is_completed()
+        got += taken
+    return got
+
+
+def monitored():
+    td.monitored_barrier(timeout=datetime.timedelta(seconds=30), wait_all_ranks=True)
+    return [torch.ones(1)]
+
+
 def net():
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(64, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 8))
@@ -127,11 +183,14 @@ def dtensor():
     return [product.full_tensor(), moved.to_local()]
 
 
+PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, monitored, ddp, compiled, uneven, fsdp2, dtensor)
+
+
 def results(backend, folder):
     way = {"init_method": f"file://{folder}/{backend}", "rank": rank, "world_size": size}
     td.init_process_group(backend, **way)
     assert td.get_backend() == backend
-    got = {part.__name__: part() for part in (every_call, ddp, compiled, uneven, fsdp2, dtensor)}
+    got = {part.__name__: part() for part in PARTS}
     td.destroy_process_group()
     return got
 

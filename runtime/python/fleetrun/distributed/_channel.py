@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fleetrun._error import Error
+
 if TYPE_CHECKING:
     from fleetrun import _native
 
@@ -66,9 +68,28 @@ class Channel:
                     threading.Thread(target=self._connect, daemon=True).start()
         return message
 
+    def run(self, call: _native.Call) -> None:
+        """Makes the call, in this thread once the ranks are connected."""
+        with self._lock:
+            communicator = None if self._error else self.communicator
+        if communicator is None:
+            return self.start(call).wait()
+        communicator.run(call)
+
+    def end(self, why: str) -> None:
+        """The calls under way fail, and those to come."""
+        with self._lock:
+            self._error = Error("network", why)
+            for message in self._waiting:
+                message.begin(None, self._error)
+            self._waiting.clear()
+            if self.communicator is not None:
+                self.communicator.abort(why)
+
     def _begin(self, message):
-        if self.communicator is None:
+        if self._error is not None:
             return message.begin(None, self._error)
+        assert self.communicator is not None
         try:
             return message.begin(self.communicator.start(message.call))
         except Exception as error:
@@ -81,6 +102,8 @@ class Channel:
         except Exception as raised:
             error = raised
         with self._lock:
+            if self._error is not None:  # ended meanwhile
+                return
             self.communicator, self._error = communicator, error
             for message in self._waiting:
                 self._begin(message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import sys
+import threading
 import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,10 @@ from fleetrun.distributed._torchrun import meeting_place
 
 if TYPE_CHECKING:
     from fleetrun import _native
+    from fleetrun.distributed._mailbox import Mailbox
     from fleetrun.distributed._membership import Member
+
+_PATIENCE = 5  # seconds for threads that were told to end
 
 
 class Group:
@@ -35,6 +39,7 @@ class Group:
         self._options = options or {}
         self._communicator: Any = None
         self._channels: dict[tuple[int, int], Channel] = {}
+        self._mailbox: Mailbox | None = None
         self._purposes = itertools.count()
         self.id = number
         self.ranks = list(ranks)
@@ -55,6 +60,11 @@ class Group:
     def backend(self) -> str:
         """Which way tensors go: Paddle's word for the memory of hosts."""
         return "GLOO"
+
+    @property
+    def call_within(self) -> float | None:
+        """Seconds that a call may take, None: what the environment says."""
+        return self._options.get("call_within")
 
     def is_member(self) -> bool:
         """Whether this process is one of its ranks."""
@@ -92,20 +102,39 @@ class Group:
             for _ in range(count)
         ]
 
-    def channel(self, source: int, target: int) -> Channel:
-        """The messages from one of the job's ranks to another; this process is one of them."""
+    def channel(self, source: int, target: int, within: float | None = None) -> Channel:
+        """The messages from one of the job's ranks to another; this process is one of them. within: seconds
+        to meet and for a call, in the place of the group's."""
         if (source, target) not in self._channels:
             name = f"group/{self.id}/from {source} to {target}"
+            options = (
+                self._options
+                if within is None
+                else {**self._options, "call_within": within, "meet_within": within}
+            )
             self._channels[source, target] = Channel(
-                lambda: self._world.make_communicator(name, [source, target], **self._options)
+                lambda: self._world.make_communicator(name, [source, target], **options)
             )
         return self._channels[source, target]
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """Messages with tags; the two ends of a message use it both, or neither."""
+        if self._mailbox is None:
+            from fleetrun.distributed._mailbox import Mailbox
+
+            self._world.check_fed(self)
+            self._mailbox = Mailbox(self, self._world.rank)
+        return self._mailbox
 
     def close(self) -> None:
         """Lets the communicator and the channels go."""
         self._world.forget(self._communicator)
         self._communicator = None
         self._purposes = itertools.count()
+        if self._mailbox is not None:
+            self._mailbox.close()
+            self._mailbox = None
         for channel in self._channels.values():
             self._world.forget(channel.communicator)
         self._channels = {}
@@ -120,6 +149,7 @@ class TheWorld:
     def __init__(self) -> None:
         self._native: Any = None
         self._meetings: Any = None  # what ends those of the generation
+        self._meeting: set[threading.Thread] = set()
         self._numbers = itertools.count(1)
         self._communicators: list[Any] = []
         self.groups: dict[Any, Any] = {}
@@ -141,7 +171,8 @@ class TheWorld:
             wait_for_place()
             member = the_member()
             if member is None:
-                self._native = _native.World.join(meeting_place())
+                self._meetings = _native.Interruption()
+                self._native = _native.World.join(meeting_place(), self._meetings)
             else:
                 from fleetrun.distributed._generations import the_generations
 
@@ -220,7 +251,12 @@ class TheWorld:
         ranks = list(ranks)
         if self.before_groups is not None and len(ranks) in (0, self.size):
             self.before_groups()
-        communicator = self.join()._native.make_communicator(name, ranks, **options)
+        native, thread = self.join()._native, threading.current_thread()
+        self._meeting.add(thread)
+        try:
+            communicator = native.make_communicator(name, ranks, **options)
+        finally:
+            self._meeting.discard(thread)
         self._communicators.append(communicator)
         return communicator
 
@@ -251,6 +287,10 @@ class TheWorld:
 
     def leave(self) -> None:
         """Lets all communicators go and leaves the job."""
+        if self._meetings is not None:  # of channels that the other rank does not use
+            self._meetings.end("this rank has left the job")
+        for thread in self._meeting - {threading.current_thread()}:
+            thread.join(_PATIENCE)  # one that wakes up after the interpreter's end would be a crash
         for group in self.groups.values():
             group.close()
         self.groups = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import math
 import queue
 import sys
 import threading
@@ -27,10 +28,10 @@ from torch._C._distributed_c10d import _create_work_from_future
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun.distributed import collectives as calls
-from fleetrun.distributed import messages
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._generations import the_generations
 from fleetrun.distributed._membership import the_member
+from fleetrun.distributed._torch_messages import MessageWork, Monitor
 from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
 
@@ -46,7 +47,8 @@ _SMALL_BYTES = 256 * 1024
 class _Ends:
     """Completes the works of calls that were started, in their order, on a thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, group: Group) -> None:
+        self._group = group
         self._pending: queue.SimpleQueue[tuple[Any, Callable[[], Any], Any, int]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -59,16 +61,21 @@ class _Ends:
 
     def _serve(self):
         while True:
-            _end(*self._pending.get())
+            task, then, future, age = self._pending.get()
+            try:
+                task.wait()
+                future.set_result(then())
+            except Exception as error:
+                _note(error, age, self._group)
+                future.set_exception(error)
 
 
-def _end(task, then, future, age):
-    try:
-        task.wait()
-        future.set_result(then())
-    except Exception as error:
-        the_generations.note(age, error)
-        future.set_exception(error)
+def _note(error, age, group):
+    the_generations.note(age, error)
+    within = group.call_within
+    if isinstance(error, Error) and error.kind == "timeout" and within is not None:
+        # Scripts look for these words.
+        error.context += (f"a call of {group.name}, which has Timed out after {within:g} s",)
 
 
 @leave_untraced
@@ -79,7 +86,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         super().__init__(rank, size)
         self._name = name
         self._group = group
-        self._ends = _Ends()
+        self._ends = _Ends(group)
+        self._monitor = Monitor()
 
     def getBackendName(self) -> str:
         """Its name."""
@@ -89,6 +97,12 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def group_name(self) -> str:
         """What torch.distributed calls it; native code finds it by this name."""
         return self._name
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        # While the group is made, PyTorch would attach a recorder to what a native backend has.
+        is_made = self in torch_distributed.distributed_c10d._world.pg_map
+        return [torch.device("cpu")] if is_made else []
 
     def shutdown(self) -> None:
         """Lets the group go: torch.distributed.destroy_process_group."""
@@ -104,7 +118,9 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Each tensor = the ranks' tensors reduced."""
         operation = _operation(opts, "all_reduce")
-        return self._each(tensors, lambda each: self._reduced(each, operation))
+        if any(tensor.is_sparse for tensor in tensors):
+            return self._sum_sparse(tensors, operation)
+        return self._each(tensors, lambda each: self._reduced(each, operation), opts)
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """As allreduce."""
@@ -120,7 +136,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
             call = _native.Call(_KIND.broadcast, values, values, values.count, root=root)
             return self._start(call, sync, lambda: _put(tensor, flat))
 
-        return self._each(tensors, lambda each: (each, start))
+        return self._each(tensors, lambda each: (each, start), opts)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Any:
         """On opts.rootRank each tensor = the ranks' tensors reduced."""
@@ -134,7 +150,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
             )
             return self._start(call, sync, lambda: _put(tensor, flat))
 
-        return self._each(tensors, lambda each: (each, start))
+        return self._each(tensors, lambda each: (each, start), opts)
 
     def _reduced(self, tensor, operation):
         def start(tensor, sync):
@@ -144,6 +160,34 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
         return tensor, start
 
+    def _sum_sparse(self, tensors, operation):
+        """Rows of the same place are added. The ranks have different numbers of them, and learn them first:
+        it is done when this returns."""
+        if operation != calls.ReduceOp.SUM:
+            raise Error("config", "all_reduce of a sparse tensor, which has no other operation than SUM")
+        for tensor in tensors:
+            with torch.no_grad():
+                mine = tensor.coalesce()
+                shape = torch.tensor([[mine._nnz(), mine.sparse_dim(), *mine.shape]])
+                shapes = self._every(shape)
+                if not torch.equal(shapes[:, 1:], shape[:, 1:].expand_as(shapes[:, 1:])):
+                    raise Error(
+                        "config", f"all_reduce of sparse tensors of different shapes: {shapes.tolist()}"
+                    )
+                counts = shapes[:, 0].tolist()
+                indices = self._every(mine.indices().t().contiguous(), counts).t()
+                values = self._every(mine.values(), counts)
+                tensor.copy_(torch.sparse_coo_tensor(indices, values, tensor.shape).coalesce())
+        return _done(tensors)
+
+    def _every(self, rows, counts=None):
+        """The ranks' rows behind each other, counts[r] of rank r, by default one."""
+        joined = rows.new_empty((sum(counts) if counts else self._group.nranks, *rows.shape[1:]))
+        mine, every, width = _bytes(rows), _bytes(joined), _row_bytes(rows)
+        sizes = [count * width for count in counts or [1] * self._group.nranks]
+        calls._call(self._group, True, _native.Call(_KIND.all_gather, view(mine), view(every), counts=sizes))
+        return joined
+
     def allgather(
         self, output_tensors: list[Any], input_tensors: list[torch.Tensor], opts: Any = None
     ) -> Any:
@@ -152,7 +196,13 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         for outputs, given in zip(output_tensors, input_tensors):
             joined = given.new_empty((len(outputs), *given.shape))
             works.append((given, self._gathering(joined, given, lambda o=outputs, j=joined: _spread(o, j))))
-        return self._each_started(works, [each for outputs in output_tensors for each in outputs])
+        return self._each_started(works, [each for outputs in output_tensors for each in outputs], opts)
+
+    def allgather_coalesced(
+        self, output_lists: list[list[torch.Tensor]], input_list: list[torch.Tensor], opts: Any = None
+    ) -> Any:
+        """output_lists[r][i] = rank r's input_list[i]."""
+        return self.allgather([list(each) for each in zip(*output_lists)], input_list, opts)
 
     def _gathering(self, joined, given, then):
         def start(_, sync):
@@ -171,7 +221,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     def _allgather_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """output = the ranks' tensors behind each other."""
-        return self._each_started([(given, self._gathering(output, given, lambda: None))], [output])
+        return self._each_started([(given, self._gathering(output, given, lambda: None))], [output], opts)
 
     all_gather_single = _allgather_base
 
@@ -180,7 +230,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     ) -> Any:
         """As _allgather_base, for several."""
         works = [(given, self._gathering(out, given, lambda: None)) for out, given in zip(outputs, inputs)]
-        return self._each_started(works, outputs)
+        return self._each_started(works, outputs, opts)
 
     all_gather_single_coalesced = allgather_into_tensor_coalesced
 
@@ -196,7 +246,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         """As _reduce_scatter_base, for several."""
         operation = _operation(opts, "reduce_scatter")
         works = [(out, self._scattering(out, given, operation)) for out, given in zip(outputs, inputs)]
-        return self._each_started(works, outputs)
+        return self._each_started(works, outputs, opts)
 
     reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
 
@@ -233,7 +283,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         width = [_row_bytes(each) for each in (output, given)]
         got = [rows * width[0] for rows in output_split_sizes or _even(output, ranks)]
         sent = [rows * width[1] for rows in input_split_sizes or _even(given, ranks)]
-        return self._exchange(given, output, got, sent, lambda: None, [output])
+        return self._exchange(given, output, got, sent, lambda: None, [output], opts)
 
     all_to_all_single = alltoall_base
 
@@ -243,7 +293,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         got = [each.numel() * each.element_size() for each in outputs]
         taken = torch.empty(sum(got), dtype=torch.uint8)
         sent = [each.numel() * each.element_size() for each in inputs]
-        return self._exchange(given, taken, got, sent, lambda: _cut(taken, got, outputs), outputs)
+        return self._exchange(given, taken, got, sent, lambda: _cut(taken, got, outputs), outputs, opts)
 
     def gather(self, outputs: list[Any], inputs: list[torch.Tensor], opts: Any) -> Any:
         """On opts.rootRank: outputs[0][r] = rank r's inputs[0]."""
@@ -253,7 +303,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         sent = [size if rank == opts.rootRank else 0 for rank in range(ranks)]
         taken = torch.empty(sum(got), dtype=torch.uint8)
         into = outputs[0] if is_root else []
-        return self._exchange(inputs[0], taken, got, sent, lambda: _cut(taken, got, into), into)
+        return self._exchange(inputs[0], taken, got, sent, lambda: _cut(taken, got, into), into, opts)
 
     def scatter(self, outputs: list[torch.Tensor], inputs: list[Any], opts: Any) -> Any:
         """outputs[0] = opts.rootRank's inputs[0][this rank]."""
@@ -263,10 +313,10 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         given = torch.cat(parts) if parts else torch.empty(0, dtype=torch.uint8)
         got = [size if rank == opts.rootRank else 0 for rank in range(ranks)]
         return self._exchange(
-            given, outputs[0], got, [size if is_root else 0] * ranks, lambda: None, [outputs[0]]
+            given, outputs[0], got, [size if is_root else 0] * ranks, lambda: None, [outputs[0]], opts
         )
 
-    def _exchange(self, given, taken, got, sent, then, results):
+    def _exchange(self, given, taken, got, sent, then, results, opts):
         def start(_, sync):
             mine, theirs = _bytes(given), _bytes(taken)
             call = _native.Call(_KIND.all_to_all, view(mine), view(theirs), counts=got, send_counts=sent)
@@ -278,48 +328,71 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
             return self._start(call, sync, finish)
 
-        return self._each_started([(given, start)], results)
+        return self._each_started([(given, start)], results, opts)
 
     def barrier(self, opts: Any = None) -> Any:
         """Returns when all ranks have called it."""
-        calls.barrier(self._group)
+        try:
+            calls.barrier(self._group)
+        except Error as error:
+            _note(error, the_generations.age, self._group)
+            raise
         return _done([])
 
     # ---- messages ----
 
     def send(self, tensors: list[torch.Tensor], dstRank: int, tag: int = 0) -> Any:
         """Gives a tensor to a rank of the group."""
-        _refuse_tag(tag)
+        target = self._other(dstRank, tag)
         flat = _bytes(tensors[0])
-        task = messages.isend(flat, self._group.ranks[dstRank], self._group)
-        return self._message(task, lambda: flat)
+        return self._message(self._group.mailbox.send(flat.numpy(), target, tag), lambda: None)
 
     def recv(self, tensors: list[torch.Tensor], srcRank: int, tag: int = 0) -> Any:
-        """A tensor = what a rank of the group sends."""
-        _refuse_tag(tag)
-        flat = _bytes(tensors[0])
-        task = messages.irecv(flat, self._group.ranks[srcRank], self._group)
-        return self._message(task, lambda: _put(tensors[0], flat))
+        """A tensor = what a rank of the group sends with this tag."""
+        return self._received(tensors[0], self._other(srcRank, tag), tag)
 
-    def _message(self, task, then):
-        """Messages end in any order: each has a thread that waits for it."""
-        future: torch.futures.Future = torch.futures.Future()
-        ending = (task, then, future, the_generations.age)
-        threading.Thread(target=_end, args=ending, daemon=True).start()
-        return _create_work_from_future(future)
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
+        """A tensor = what the first rank sends with this tag; the work's source_rank() is its place."""
+        return self._received(tensors[0], None, tag)
+
+    def _other(self, place, tag):
+        """The job's rank of a place in the group."""
+        if place == self.rank():
+            raise Error("config", f"a message of rank {place} to itself", "a message goes to another rank")
+        if tag < 0:
+            raise Error("config", f"a message with tag={tag}", "a tag is not negative")
+        return self._group.ranks[place]
+
+    def _received(self, tensor, source, tag):
+        flat = _bytes(tensor)
+        return self._message(self._group.mailbox.post(flat.numpy(), source, tag), lambda: _put(tensor, flat))
+
+    def _message(self, message, then):
+        return MessageWork(message, then, self._group.get_group_rank)
+
+    def monitored_barrier(
+        self, timeout: datetime.timedelta | None = None, wait_all_ranks: bool = False
+    ) -> None:
+        """barrier(), which says who did not come within the time. Throws: RuntimeError."""
+        within = self._group.call_within if timeout is None else timeout.total_seconds()
+        assert within is not None  # torch.distributed gives every group one
+        self._monitor.wait(self._group.mailbox, self._group.ranks, self.rank(), within, wait_all_ranks)
 
     # ---- how calls are started ----
 
     def _start(self, call, sync, then):
         return (calls.Task() if _is_alike() else calls._call(self._group, sync, call)), then
 
-    def _each(self, tensors: Iterable[torch.Tensor], started: Callable[[Any], Any]) -> Any:
+    def _each(self, tensors: Iterable[torch.Tensor], started: Callable[[Any], Any], opts: Any) -> Any:
         tensors = list(tensors)
-        return self._each_started([started(each) for each in tensors], tensors)
+        return self._each_started([started(each) for each in tensors], tensors, opts)
 
-    def _each_started(self, works: Sequence[tuple[torch.Tensor, Any]], results: list[torch.Tensor]) -> Any:
+    def _each_started(
+        self, works: Sequence[tuple[torch.Tensor, Any]], results: list[torch.Tensor], opts: Any
+    ) -> Any:
         """One work for calls of (a tensor, a function that starts the call, or makes it)."""
-        sync = sum(tensor.numel() * tensor.element_size() for tensor, _ in works) <= _SMALL_BYTES
+        sync = not getattr(opts, "asyncOp", True)
+        sync = sync or sum(tensor.numel() * tensor.element_size() for tensor, _ in works) <= _SMALL_BYTES
         try:
             with torch.no_grad():
                 tasks = [start(tensor, sync) for tensor, start in works]
@@ -328,7 +401,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
                     _ended(task, then)
                 return _done(results)
         except Error as error:
-            the_generations.note(the_generations.age, error)
+            _note(error, the_generations.age, self._group)
             raise
         futures: list[torch.futures.Future] = []
         for task, then in tasks:
@@ -380,11 +453,6 @@ def _operation(opts, name):
     raise Error("config", f"{name} with {op}", f"use {', '.join(_OPERATIONS)}")
 
 
-def _refuse_tag(tag):
-    if tag:
-        raise Error("config", f"a message with tag={tag}", "messages of two ranks keep their order: no tag")
-
-
 def _contiguous(tensor):
     _check(tensor)
     return tensor.detach().contiguous()
@@ -424,7 +492,7 @@ def _cut(taken, sizes, outputs):
 
 
 def _row_bytes(tensor):
-    return tensor.element_size() * (tensor.numel() // max(tensor.shape[0], 1) if tensor.dim() else 1)
+    return tensor.element_size() * math.prod(tensor.shape[1:])
 
 
 def _even(tensor, ranks):
