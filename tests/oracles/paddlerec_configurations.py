@@ -1,5 +1,6 @@
 """Which models and configurations of PaddleRec paddlerec.py runs, the data that they want, and the table."""
 import random
+import re
 import sys
 
 # Where a configuration does not run as it is, in any Paddle: its reader writes 300 of the 408 slots.
@@ -25,6 +26,8 @@ DOCUMENTED = [
 # a time), and those that leave out the strategy: the trainers feed what their DataLoader gives.
 FED = {"multitask/dselect_k", "rank/bst", "rank/dien", "rank/din", "rank/dsin", "rank/naml", "recall/mind",
        "recall/tisas", "recall/word2vec"}
+# How far apart the losses of a first batch may be.
+APART = 1e-5
 # What the cells do not say by themselves. Float64: Paddle 2.6.2 with float64 for float32, the
 # same first values and batches.
 NOTES = """
@@ -79,6 +82,13 @@ def write_data(folder):
         (folder / name / "part-0").write_text("".join(lines), encoding="utf-8")
 
 
+def resumes(row):
+    """Whether a model trains on from its files as real Paddle does from the same: what runs to its end may
+    have loaded nothing, so the losses of the first batch are compared."""
+    apart = re.match(r"ok, apart (\S+),", row.get("paddle", ""))
+    return row.get("resume", "").startswith("ok") and apart is not None and float(apart[1]) <= APART
+
+
 def verdict(cells):
     """A line for train, infer and resume: how many models real Paddle does it with, with how many of them
     fleetrun does, and what the others end with."""
@@ -87,13 +97,17 @@ def verdict(cells):
         # What can be trained from files can be trained on.
         theirs = {"train": "paddle-train", "infer": "paddle-infer", "resume": "paddle-train"}[cell]
         asked = [row for row in sorted(cells) if cells[row].get(theirs, "").startswith("ok")]
-        here = [row for row in asked if cells[row].get(cell, "").startswith("ok")]
-        every = [row for row in cells if cells[row].get(cell, "").startswith("ok")]
-        text += f"\n- {cell}: {len(here)} of the {len(asked)} models that real Paddle was seen to {cell}; "
-        text += f"{len(every)} models in all.\n"
+        is_done = resumes if cell == "resume" else lambda row, cell=cell: row.get(cell, "").startswith("ok")
+        every = [row for row in cells if is_done(cells[row])]
+        here = [row for row in asked if row in every]
+        text += f"\n- {cell}: {len(here)} of the {len(asked)} models that real Paddle was seen to {cell}"
+        text += f", the first loss within {APART} of Paddle's from the same files" if cell == "resume" else ""
+        text += f"; {len(every)} models in all.\n"
         for row in asked:
             if row not in here:
-                text += f"  Not {row}: {' '.join(cells[row].get(cell, 'not run').split())}\n"
+                names = [cell, "paddle"] if cell == "resume" else [cell]
+                said = [cells[row].get(name, "not run") for name in names]
+                text += f"  Not {row}: {' '.join('; Paddle from these files: '.join(said).split())}\n"
     return text
 
 
