@@ -30,8 +30,8 @@ std::vector<std::int64_t> per_axis(const Operator& op, const char* name, std::si
 std::int64_t WindowAxis::places(std::int64_t size, bool ceil) const noexcept {
   if (size < 0) return -1;
   const std::int64_t room = size + before + after - (dilation * (kernel - 1) + 1);
-  if (room < 0) return 0;
-  return (room + (ceil ? stride - 1 : 0)) / stride + 1;
+  // As in Paddle, a window that reaches beyond the axis by less than its stride has a place.
+  return std::max<std::int64_t>((room + (ceil ? stride - 1 : 0)) / stride + 1, 0);
 }
 
 Shape Window::places(const Shape& x, std::int64_t channels, bool ceil) const {

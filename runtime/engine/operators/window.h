@@ -16,7 +16,7 @@ struct WindowAxis {
   std::int64_t kernel = 1, stride = 1, before = 0, after = 0, dilation = 1;
 
   /// How many places the window has along an axis of `size`; -1 where the size is not known, 0 where the
-  /// window is larger than the axis. `ceil` adds the last place that the axis ends within.
+  /// window is larger than the axis by its stride. `ceil` adds the last place that the axis ends within.
   std::int64_t places(std::int64_t size, bool ceil) const noexcept;
   /// The first value that place `place` covers; it may lie before the axis.
   std::int64_t start(std::int64_t place) const noexcept { return place * stride - before; }

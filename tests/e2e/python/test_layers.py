@@ -24,7 +24,7 @@ REFUSED = {
     "paddle.nn.Conv1D(4, 3, 3, stride=[1, 2])(x)": "conv1d(stride=[1, 2]) has 2 numbers for 1 axes",
     'paddle.nn.Conv1D(4, 3, 3, padding="FULL")(x)': 'conv1d(padding="FULL"): there is no such padding',
     'paddle.nn.Conv1D(4, 3, 3, data_format="LNC")(x)': 'conv1d(data_format="LNC"): there is no such format',
-    "F.max_pool1d(x, 7)": "the window is larger than the padded input",
+    "F.max_pool1d(x, 7, 1)": "the window is larger than the padded input",
     'F.max_pool2d(image, 2, return_mask=True, data_format="NHWC")':
     "max_pool2d(return_mask=True) of NHWC is not supported",
     "paddle.nn.LayerNorm([4, 5])(x)": "layer_norm(normalized_shape=[4, 5]): x has the shape [-1, 4, 6]",
@@ -267,4 +267,35 @@ assert counted(lambda: paddle.nn.GroupNorm(2, 4)(x)) == first
 assert counted(lambda: paddle.static.nn.group_norm(x, 2)) == first
 assert counted(lambda: paddle.static.nn.nce(rows, label, 10)) == first
 assert counted(lambda: F.hsigmoid_loss(rows, label, 4, weight)) == first
+""")
+
+
+def test_a_window_may_reach_beyond_the_input_by_less_than_its_stride(run):
+    """As googlenet's last pool does. Values and slopes were printed by Paddle 2.6.2."""
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+functional = paddle.nn.functional
+x, w = paddle.static.data("x", [-1, 2, 6, 6]), paddle.static.data("w", [3, 2, 7, 7])
+x.stop_gradient = False
+made = [functional.conv2d(x, w, stride=7), functional.avg_pool2d(x, 7, 7),
+        functional.avg_pool2d(x, 7, 7, exclusive=False), functional.max_pool2d(x, 7, 3),
+        functional.avg_pool2d(x, [7, 2], [2, 2], ceil_mode=True), functional.avg_pool2d(x, 9, 7, 1, exclusive=False)]
+whole = sum(paddle.sum(one) * factor for one, factor in zip(made, (1, 1, 2, 1, 1, 3)))
+slope = paddle.static.gradients([whole], [x])[0]
+random = np.random.RandomState(0)
+feed = {"x": random.randn(2, 2, 6, 6).astype("float32"), "w": random.randn(3, 2, 7, 7).astype("float32")}
+got = paddle.static.Executor().run(feed=feed, fetch_list=[*made, slope])
+assert [one.shape for one in got[:6]] == [(2, 3, 1, 1), *[(2, 2, 1, 1)] * 3, (2, 2, 1, 3), (2, 2, 1, 1)]
+wanted = [46.28, 1.091, 1.091, 8.087, 3.725, 0.614, 193.705]
+assert np.allclose([np.abs(one).sum() for one in got], wanted, atol=6e-4)
+assert np.allclose(got[6].reshape(-1)[:4], [3.5323, 0.4068, -1.6961, -1.5595], atol=1e-4)
+for layer in (lambda: functional.avg_pool2d(x, 13, 7), lambda: functional.conv2d(x, w, stride=1)):
+    try:
+        layer()
+    except paddle.Error as error:
+        assert "is larger than the padded input" in error.what
+    else:
+        raise AssertionError
 """)
