@@ -481,10 +481,12 @@ def append(
     whole = None if place is None else inputs[place]
     if place is not None and whole is not None and whole.dtype.name == "int32":
         names[place] = append("cast", "cast", [whole], {"dtype": "int64"}).name
+    written = list(outputs)
     if _Defaults.branch is not None:
-        names, outputs = _Defaults.branch.inputs(names), _Defaults.branch.outputs(outputs)
+        names, written = _Defaults.branch.inputs(names), _Defaults.branch.outputs(written)
     told = dict(attributes or {}) | ({} if _Defaults.role is None else {"role": _Defaults.role})
-    program.native.append(operator, names, list(outputs), told, _script_line())
+    program.native.append(operator, names, written, told, _script_line())
+    # Under its own name also what a loop's step writes anew: that is there after the loop.
     made = [program.var(name) for name in outputs]
     return made[0] if len(made) == 1 else made
 

@@ -130,6 +130,22 @@ def test_loops_read_and_write_arrays(run):
     run(LOOP)
 
 
+def test_what_a_step_gives_in_place_is_there_after_the_loop(run):
+    run("""
+import fleetrun.fluid as fluid
+
+layers = fluid.layers
+i = layers.fill_constant([1], "int64", 0)
+n = layers.fill_constant([1], "int64", 10)
+cond = layers.less_than(i, n)
+loop = layers.While(cond)
+with loop.block():
+    i = layers.increment(i, value=1, in_place=True)
+    layers.less_than(i, n, cond=cond)
+assert fluid.Executor(fluid.CPUPlace()).run(fetch_list=[i, layers.scale(i, 2.0)]) == [[10], [20]]
+""")
+
+
 def test_groups_of_sequences(run):
     run(GROUPS)
 
