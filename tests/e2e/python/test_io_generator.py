@@ -210,7 +210,40 @@ assert refused(lambda: list(made), ValueError) == "no more road"
      "a batch for x has the shape [1, 2, 2], the variable [-1, 3]"),
     ("exe.run(feed=[{}, {}])", "feed has 2 parts"),
     ("paddle.batch(samples, 0)", "paddle.batch: batch_size=0"),
-    ("loader().set_batch_generator(samples, places=[paddle.CPUPlace()] * 2)", "2 places"),
+    ("loader().set_batch_generator(samples, places=[])", "0 places"),
 ])
 def test_what_is_refused(run, code, what):
     assert what in run(HEAD + f"print(refused(lambda: {code}))").stdout
+
+
+def test_a_step_of_several_places_gets_a_batch_for_each(run):
+    said = run("""
+import os
+import numpy as np
+import fleetrun.fluid as fluid
+
+x = fluid.data("x", [-1, 2], "float32")
+loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+fluid.optimizer.SGD(0.1).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(loss_name=loss.name)
+
+
+def batches():
+    for step in range(5):
+        yield [np.full((3, 2), step, "float32")]
+
+
+for drop_last in (True, False):
+    loader = fluid.io.DataLoader.from_generator([x], 4, drop_last=drop_last)
+    loader.set_batch_generator(batches, places=fluid.cpu_places(2))
+    print([[feed["x"][0, 0] for feed in step] for step in loader()])
+for step in fluid.io.DataLoader.from_generator([x], 4).set_batch_generator(batches, fluid.cpu_places(2)):
+    assert exe.run(program, feed=step, fetch_list=[loss])[0].shape == (2,)
+try:
+    fluid.io.DataLoader.from_generator([x], 4, iterable=False).set_batch_generator(batches, fluid.cpu_places(2))
+except ValueError as error:
+    print(error.what)
+""", CPU_NUM="2").stdout.replace("np.float32(", "").replace(")", "").splitlines()
+    assert said == ["[[0.0, 1.0], [2.0, 3.0]]", "[[0.0, 1.0], [2.0, 3.0], [4.0]]", "DataLoader: 2 places"]

@@ -5,17 +5,19 @@ from fleetrun._error import Error
 from fleetrun.io import _collate
 
 
-def check_places(places):
-    """Takes None, a place, or a list of one. Throws: Error(config)."""
-    if isinstance(places, (list, tuple)):
-        if len(places) != 1:
-            raise Error(
-                "config",
-                f"DataLoader: {len(places)} places",
-                "give it one; further ones are trainers of their own here",
-            )
-        places = places[0]
-    places_module.check(places)
+def check_places(places, most=1):
+    """Takes None, a place, or a list of at most so many. Returns how many. Throws: Error(config)."""
+    if not isinstance(places, (list, tuple)):
+        places = [places]
+    if not 1 <= len(places) <= most:
+        raise Error(
+            "config",
+            f"DataLoader: {len(places)} places",
+            "give it one; further ones are trainers of their own here",
+        )
+    for place in places:
+        places_module.check(place)
+    return len(places)
 
 
 def feed_names(feed_list):

@@ -7,6 +7,7 @@ Source: document 004, section 1. What comes out and when is Paddle 2.6.2's, comp
 from __future__ import annotations
 
 import itertools
+import sys
 import weakref
 
 import numpy
@@ -40,8 +41,8 @@ class GeneratorLoader:
     reset() ends the pass, at any time. A reader that never ends is started once, so that nothing is refilled
     between epochs.
     use_multiprocess: the reader runs in a process of its own, its arrays come through shared memory.
-    use_double_buffer,
-    drop_last: accepted; batches are always made ahead, and there is one device.
+    use_double_buffer: accepted; batches are always made ahead. drop_last: of several places, the last batches
+    are left out where there is not one for each.
     Throws: Error(config), Error(data); what the reader throws comes out where its batch is taken.
     """
 
@@ -66,7 +67,7 @@ class GeneratorLoader:
         self._capacity = above_zero("DataLoader.from_generator", "capacity", capacity)
         self._iterable = bool(iterable)
         self._return_list = bool(return_list)
-        self._in_process = bool(use_multiprocess)
+        self._in_process, self._drop_last, self._places = bool(use_multiprocess), bool(drop_last), 1
         self._reader: Any = None
         self._pass: Any = None
         self._reading: Callable[[], Any] = lambda: None
@@ -102,8 +103,9 @@ class GeneratorLoader:
         return self.set_batch_generator(batches, places)
 
     def set_batch_generator(self, reader: Reader, places: Any = None) -> GeneratorLoader:
-        """`reader` gives batches: an array for every variable."""
-        check_places(places)
+        """`reader` gives batches: an array for every variable. Of n places each step gets n of them, for the
+        replicas of a CompiledProgram."""
+        self._places = check_places(places, sys.maxsize if self._iterable else 1)
         self._reader = reader
         return self
 
@@ -117,8 +119,11 @@ class GeneratorLoader:
                 "DataLoader.from_generator(iterable=False) is not for a loop",
                 "call start() and then Executor.run without feed, or make it with iterable=True",
             )
-        for batch in self._begin():
-            yield [batch] if self._return_list else named(self.names, batch)
+        batches: Iterator[Any] = iter(self._begin())
+        while step := list(itertools.islice(batches, self._places)):
+            if len(step) < self._places and self._drop_last:
+                return
+            yield step if self._return_list else [feed for batch in step for feed in named(self.names, batch)]
 
     def start(self) -> None:
         """Begins a pass. Throws: Error(config) when one is under way."""
