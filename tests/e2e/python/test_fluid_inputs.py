@@ -160,3 +160,22 @@ with pytest.raises(Error, match="'places' is declared int64 .-1, 3, 3., but was 
     exe.run(feed=few, fetch_list=[scores])
 """)
     assert said.stderr.count("places is declared [-1, 3, 3] and fed another shape") == 1
+
+
+def test_an_example_without_a_batch_is_computed_value_by_value(run):
+    """As examples of Paddle 1.8 feed one to scale, selu and the elementwise layers."""
+    run("""
+import numpy as np
+import fleetrun.fluid as fluid
+
+layers = fluid.layers
+x = layers.data("x", [2, 3])
+factor = layers.data("factor", [1], append_batch_size=False)
+fetch = [layers.scale(x, factor, bias=1.0), layers.selu(x), layers.elementwise_add(x, x), layers.shape(x)]
+fed = np.arange(6, dtype="float32").reshape(2, 3)
+exe = fluid.Executor(fluid.CPUPlace())
+for value in (fed, fed[None]):
+    got = exe.run(feed={"x": value, "factor": np.array([2], "float32")}, fetch_list=fetch)
+    assert np.array_equal(got[0], value * 2 + 1) and np.array_equal(got[2], value * 2)
+    assert np.allclose(got[1], value * 1.0507) and list(got[3]) == list(value.shape)
+""")

@@ -86,3 +86,21 @@ def test_what_paddle_1_x_is_loose_about(run, package):
     ]
     assert said[-2:] == ["(2, 3)", "([], [])"]
     assert "it is computed from no trainable parameter" in done.stderr
+
+
+def test_compat_and_first_values_on_the_cpu(run, package):
+    run("""
+import paddle
+import paddle.compat as compat
+import paddle.fluid as fluid
+
+assert compat.to_text([b"a", "b"]) == ["a", "b"] and compat.to_bytes({"a"}) == {b"a"}
+kept = [b"a", b"b"]
+assert compat.to_text(kept, inplace=True) is kept and kept == ["a", "b"]
+assert compat.to_text({b"a": b"b"}) == {"a": "b"} and compat.to_text(None) is None
+assert [compat.round(value) for value in (2.5, -2.5, 0.0)] == [3.0, -3.0, 0.0] and compat.round(1.25, 1) == 1.3
+assert compat.floor_division(7, 2) == 3 and compat.get_exception_message(ValueError("why")) == "why"
+assert paddle.compat.long_type is int
+with fluid.initializer.init_on_cpu():
+    assert not fluid.initializer.force_init_on_cpu()
+""", PYTHONPATH=f"{package}/_compat")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from fleetrun import _lazy
 from fleetrun._arguments import refuse
 from fleetrun._types import ArrayLike
@@ -9,10 +11,21 @@ from fleetrun.nn import initializer
 from fleetrun.nn.initializer import Initializer, set_global_initializer
 
 __all__ = [
-    "Constant", "ConstantInitializer", "Initializer", "MSRA", "MSRAInitializer", "Normal",
+    "Constant", "ConstantInitializer", "force_init_on_cpu", "init_on_cpu", "Initializer",
+    "MSRA", "MSRAInitializer", "Normal",
     "NormalInitializer", "NumpyArrayInitializer", "set_global_initializer", "TruncatedNormal",
     "TruncatedNormalInitializer", "Uniform", "UniformInitializer", "Xavier", "XavierInitializer",
 ]  # fmt: skip
+
+
+def init_on_cpu() -> contextlib.AbstractContextManager[None]:
+    """Accepted: first values are made on the CPU."""
+    return contextlib.nullcontext()
+
+
+def force_init_on_cpu() -> bool:
+    """Whether init_on_cpu() holds; as in Paddle 1.x by default, it does not."""
+    return False
 
 
 def ConstantInitializer(value: float = 0.0, force_cpu: bool = False) -> Initializer:

@@ -24,10 +24,11 @@ _DECLARED: SideTable[dict[str, list[int]]] = SideTable("declared_shapes", dict, 
 # Operators that say which axes they mean by numbers of the script or by none, as Paddle's do, so that they
 # mean the same of a value with fewer.
 _ANY_AXES = (
-    "abs add cast clip divide embedding equal exp floor gelu greater_equal greater_than leaky_relu "
-    "less_equal less_than log logical_and logical_not logical_or matmul maximum minimum mod multiply "
-    "not_equal pow relu scale sigmoid sign slice sparse_embedding sqrt square squeeze subtract tanh "
-    "where"
+    "abs cast clip elementwise_add elementwise_div elementwise_max elementwise_min elementwise_mod "
+    "elementwise_mul elementwise_pow elementwise_sub elu embedding equal exp floor gelu greater_equal "
+    "greater_than leaky_relu less_equal less_than log logical_and logical_not logical_or matmul not_equal "
+    "pow relu relu6 scale selu shape sigmoid sign slice softplus softsign sparse_embedding sqrt square "
+    "squeeze tanh where"
 )
 
 
