@@ -121,6 +121,7 @@ def test_a_host_that_is_stopped_has_its_grace_and_the_others_go_on_after_it(rig,
     assert asked + 1.9 < last_step() < min(record["at"] for record in second.values())
     assert team.jobs[number - 1].finish().status == 143
     finish(team, *[host for host in rig.hosts[:hosts] if host is not stopped])
+    assert len(team.worlds()) == 2, team.story()
 
 
 def test_a_host_whose_link_comes_back_joins_again(rig, team):

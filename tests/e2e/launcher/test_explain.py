@@ -178,8 +178,10 @@ def test_a_file_that_grows_beyond_its_limit_is_told(work):
 
 
 def test_out_of_memory_is_told_with_its_numbers(work, python, limited):
-    work.script("t.py", "import os, time\nif os.environ['PADDLE_TRAINER_ID'] == '1':\n    " +
-                HOG.replace("\n", "\n    ").rstrip() + "\ntime.sleep(100)\n")
+    """Trainer 1 grows when the other one asks for no memory any more: the kernel may kill two at once."""
+    work.script("t.py", "import os, time\nif os.environ['PADDLE_TRAINER_ID'] == '1':\n"
+                "    while not os.path.exists('up'):\n        time.sleep(0.01)\n    " +
+                HOG.replace("\n", "\n    ").rstrip() + "\nopen('up', 'w').close()\ntime.sleep(100)\n")
     job = work.run("--python", python, "--nproc_per_node=2", "t.py", preexec_fn=enter(limited))
     assert job.status == 128 + signal.SIGKILL
     first = first_failure(work)
