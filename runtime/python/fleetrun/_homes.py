@@ -49,7 +49,7 @@ distributed.dataset: fluid.dataset base.dataset distributed.fleet.dataset distri
 distributed.entries: distributed.entry_attr
 distributed.collectives: distributed.collective
 distributed.transpiler: fluid.transpiler fluid.transpiler.distribute_transpiler
-distributed.transpiler: distributed.transpiler.distribute_transpiler
+distributed.transpiler: distributed.transpiler.distribute_transpiler fluid.transpiler.ps_dispatcher
 distributed.fleet.data_generator: fluid.incubate.data_generator incubate.data_generator
 distributed.fleet.metrics: distributed.fleet.metrics.metric
 distributed.fleet._util: distributed.fleet.base.util_factory

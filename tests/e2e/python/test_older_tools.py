@@ -104,3 +104,25 @@ assert paddle.compat.long_type is int
 with fluid.initializer.init_on_cpu():
     assert not fluid.initializer.force_init_on_cpu()
 """, PYTHONPATH=f"{package}/_compat")
+
+
+def test_names_beside_those_of_all(run, package):
+    run("""
+import numpy
+import paddle.fluid as fluid
+from paddle.fluid.transpiler.ps_dispatcher import HashName, RoundRobin
+
+assert fluid.transpiler.RoundRobin is RoundRobin and fluid.optimizer.Lamb is fluid.optimizer.LambOptimizer
+x = fluid.data("x", [-1, 2], "float32")
+loss = fluid.layers.mean(fluid.layers.fc(x, 1, param_attr="w"))
+optimizer = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.5))
+optimizer._set_checkpoints([loss])
+optimizer.apply_optimize(loss, startup_program=None, params_grads=optimizer.backward(loss))
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+weight = fluid.global_scope().find_var("w").get_tensor()
+before = fluid.executor.as_numpy(weight).copy()
+exe.run(feed={"x": numpy.ones((1, 2), "float32")})
+now, = fluid.executor.as_numpy([fluid.global_scope().find_var("w").get_tensor()])
+assert numpy.allclose(now, before - 0.5)
+""", PYTHONPATH=f"{package}/_compat")

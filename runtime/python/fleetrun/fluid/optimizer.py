@@ -14,8 +14,8 @@ from fleetrun.regularizer import WeightDecay
 
 __all__ = [
     "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "Adamax", "AdamaxOptimizer",
-    "AdamOptimizer", "Ftrl", "FtrlOptimizer", "LambOptimizer", "Momentum", "MomentumOptimizer", "Optimizer",
-    "RecomputeOptimizer", "RMSProp", "RMSPropOptimizer", "SGD", "SGDOptimizer",
+    "AdamOptimizer", "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer", "Momentum", "MomentumOptimizer",
+    "Optimizer", "RecomputeOptimizer", "RMSProp", "RMSPropOptimizer", "SGD", "SGDOptimizer",
 ]  # fmt: skip
 
 
@@ -201,6 +201,12 @@ class RecomputeOptimizer:
     def _set_checkpoints(self, checkpoints: Any) -> None:
         self._checkpoints = checkpoints
 
+    def apply_optimize(self, loss: Any, startup_program: Any, params_grads: Any) -> list[Any]:
+        """apply_gradients(), first values in `startup_program` when it is given."""
+        self._optimizer._startup = startup_program or self._optimizer._startup
+        applied: list[Any] = self._optimizer.apply_gradients(params_grads)
+        return applied
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_optimizer"], name)
 
@@ -213,6 +219,7 @@ Adamax = AdamaxOptimizer
 Adadelta = AdadeltaOptimizer
 RMSProp = RMSPropOptimizer
 Ftrl = FtrlOptimizer
+Lamb = LambOptimizer
 
 __getattr__, __dir__ = _lazy.attach(
     __name__,

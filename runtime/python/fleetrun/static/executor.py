@@ -591,4 +591,7 @@ def _array(program, name, value):
         ) from error
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, _lazy.names("framework", "global_scope scope_guard"))
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {**_lazy.names("framework", "global_scope scope_guard"), "as_numpy": "static.single_value:as_numpy"},
+)

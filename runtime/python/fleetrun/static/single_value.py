@@ -7,7 +7,7 @@ import numpy
 from fleetrun import _lazy
 from fleetrun._types import Any
 
-__all__ = ["SingleValue"]
+__all__ = ["as_numpy", "SingleValue"]
 
 
 class SingleValue(numpy.ndarray):
@@ -30,6 +30,11 @@ class SingleValue(numpy.ndarray):
 
     def __repr__(self) -> str:
         return repr(numpy.asarray(self))
+
+
+def as_numpy(tensor: Any) -> Any:
+    """The values of a tensor, or of each of a list of them, as arrays."""
+    return [as_numpy(one) for one in tensor] if isinstance(tensor, (list, tuple)) else numpy.asarray(tensor)
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)
