@@ -327,8 +327,9 @@ class Program:
 
     def beside(self, name: str) -> Any:
         """What the SideTable of this name has of it, None for nothing."""
-        sides = self.__dict__.get("sides", {})
-        return next((value for table, value in sides.items() if table.name == name), None)
+        # A copy: threads that read ahead ask while the script's adds a table.
+        sides = list(self.__dict__.get("sides", {}).items())
+        return next((value for table, value in sides if table.name == name), None)
 
     def __getattr__(self, name: str) -> Any:
         # program.training, program.loaders: the names that these tables had when the program held them.

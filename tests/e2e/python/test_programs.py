@@ -266,3 +266,27 @@ except (paddle.Error, AttributeError) as error:
     print(error)
 """)
     assert what in done.stdout
+
+
+def test_a_table_may_be_added_while_another_thread_looks_for_one(run):
+    """A loader's thread asks for a variable's lod_level while the script runs the program."""
+    run(HEAD + """
+from fleetrun._graph import SideTable
+main = paddle.static.default_main_program()
+x = paddle.static.data("x", [None, 2], lod_level=1)
+
+
+class Slow:
+    '''A table for whose name another one comes.'''
+
+    copied = None
+
+    @property
+    def name(self):
+        SideTable("other", list).of(main).append(1)
+        return "slow"
+
+
+main.sides = {Slow(): 1, **main.sides}
+assert x.lod_level == 1 and main.slow == 1 and main.other == [1]
+""")
