@@ -3,7 +3,9 @@
 //
 // A rank waits for another one by looking at that one's words in a loop for some microseconds, where every
 // rank has a core; then by letting others have its core, a few times or, where every rank has one, for some
-// more microseconds; and then by sleeping on that one's `turn`. A group fails once: the first failure counts,
+// more microseconds; and then by sleeping on that one's `turn`. Where it gets its core back late, other
+// processes want it, and who sleeps gets it sooner than who lets them go first: so it does for a while.
+// A group fails once: the first failure counts,
 // is the same for all ranks, and wakes everybody.
 #pragma once
 
@@ -66,6 +68,9 @@ class SharedGroup {
   /// not go on to wake each other for ever.
   static constexpr std::chrono::microseconds kStandBy{100};
   static constexpr int kYields = 8;
+  /// What letting others have the core takes at most where only ranks want it: a step of a call.
+  static constexpr std::chrono::microseconds kLate{500};
+  static constexpr int kCrowded = 256;  // waits
 
   template <class Holds>
   bool spin(const Holds& holds) {
@@ -77,19 +82,28 @@ class SharedGroup {
       }
     }
     // The other rank may want this core after all: other processes have theirs.
-    while (Clock::now() < begin + kStandBy)
+    do {
       if (step_aside(holds)) return true;
+    } while (crowded_ == 0 && Clock::now() < begin + kStandBy);
     return false;
   }
 
   /// Lets the others have the core, which costs nothing when nobody wants it.
   template <class Holds>
   bool step_aside(const Holds& holds) {
-    for (int i = 0; i < kYields; ++i) {
-      ::sched_yield();
-      if (holds()) return true;
-    }
     throw_if_failed();
+    if (crowded_ > 0) {
+      --crowded_;
+      return false;
+    }
+    auto begin = Clock::now();
+    for (int i = 0; i < kYields && crowded_ == 0; ++i) {
+      ::sched_yield();
+      const auto end = Clock::now();
+      if (end - begin > kLate) crowded_ = kCrowded;
+      if (holds()) return true;
+      begin = end;
+    }
     return false;
   }
 
@@ -123,6 +137,7 @@ class SharedGroup {
   Place place_;
   std::chrono::milliseconds call_within_;
   bool spins_;
+  int crowded_ = 0;  // waits that are still to sleep at once
   std::mutex failing_;
 };
 
