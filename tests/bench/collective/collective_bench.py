@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """usage: scripts/bench collective [--ranks=2,4] [--sizes=BYTES,…] [--rounds=N] [--in-place]
+                                [--only=calls|backend]
 
 Measures all_reduce of float32 (sum) between processes of one host over shared memory, beside Open MPI, Gloo
 (ring and bcube, loopback TCP) and PyTorch's Gloo, in one run, taking turns;
-and what the machine's memory allows.
+and what the machine's memory allows (calls). Then backend "fleetrun" of torch.distributed beside gloo: send,
+all_to_all, and steps of DistributedDataParallel (backend).
 
 A row has the form of nccl-tests: size, count, type, redop, time, algbw, busbw, #wrong. A time is the median
 over rounds of medians over batches of calls that follow each other (tests/bench/collective/reduce_rows.h);
@@ -25,8 +27,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+import backend_table  # noqa: E402
 import peers  # noqa: E402
 
 OURS = ROOT / "build" / "tests" / "bench" / "collective_shared_bench"
@@ -129,8 +132,18 @@ def print_limits():
           "5 bytes for each byte")
 
 
+def compare_calls(ranks, how, sizes, rounds, built, folder):
+    found = sides(built, ranks, how, sizes, folder)
+    results = {name: [] for name, _ in found}
+    for _ in range(rounds):
+        for name, measured in found:
+            results[name].append(measured())
+    print_ratios({name: print_rows(name, ranks, results[name], sizes) for name, _ in found}, sizes)
+    sys.stdout.flush()
+
+
 def main():
-    options = {"ranks": "2,4", "sizes": ",".join(map(str, SIZES)), "rounds": "3"}
+    options = {"ranks": "2,4", "sizes": ",".join(map(str, SIZES)), "rounds": "3", "only": "calls,backend"}
     how = "out"
     for word in sys.argv[1:]:
         name, _, value = word.removeprefix("--").partition("=")
@@ -146,19 +159,16 @@ def main():
     if not OURS.exists():
         sys.exit(f"bench: error: there is no {OURS}\n  hint: meson configure build -Dbench=enabled && "
                  "ninja -C build tests/bench/collective_shared_bench")
-    sizes = [int(size) for size in options["sizes"].split(",")]
+    parts, rounds = options["only"].split(","), int(options["rounds"])
     with tempfile.TemporaryDirectory() as folder:
-        built = build_peers(folder)
         print_limits()
+        built = build_peers(folder) if "calls" in parts else {}
         for ranks in map(int, options["ranks"].split(",")):
-            found = sides(built, ranks, how, sizes, folder)
-            results = {name: [] for name, _ in found}
-            for _ in range(int(options["rounds"])):
-                for name, measured in found:
-                    results[name].append(measured())
-            times = {name: print_rows(name, ranks, results[name], sizes) for name, _ in found}
-            print_ratios(times, sizes)
-            sys.stdout.flush()
+            if "calls" in parts:
+                compare_calls(ranks, how, [int(size) for size in options["sizes"].split(",")], rounds, built,
+                              folder)
+            if "backend" in parts and peers.is_there("torch"):
+                backend_table.print_table(ranks, rounds, folder)
     return 0
 
 
