@@ -81,7 +81,8 @@ struct State {
   // Seeking.
   std::vector<Place> places;
   std::size_t next_place = 0;
-  int patience = 0;  // how often others may still say "not yet" before it is our turn
+  int patience = 0;            // how often others may still say "not yet" before it is our turn
+  bool asked_in_vain = false;  // one said so since our last turn
   int redirects = 0;
   bool stepped_down = false;          // as coordinator, just now
   std::optional<Instant> lost_since;  // without a coordinator

@@ -53,6 +53,7 @@ void seek(State& state) {
   state.places = places_of(state);
   state.next_place = 0;
   state.patience = patience_of(state);
+  state.asked_in_vain = false;
   state.redirects = 0;
   state.dial_at = state.now;
 }
@@ -147,7 +148,6 @@ void try_next(State& state) {
   if (state.next_place >= state.places.size()) {
     state.places = places_of(state);
     state.next_place = 0;
-    state.patience = patience_of(state);
     state.redirects = 0;
     state.dial_at = state.now + state.settings.redial;
     return;
@@ -155,6 +155,10 @@ void try_next(State& state) {
   state.dial_at.reset();
   const Place place = state.places[state.next_place++];
   if (!place.here) return dial(state, place);
+  // Who also waits may take the lead sooner, or hear of another who has.
+  if (state.asked_in_vain && state.patience > 0) return try_next(state);
+  state.asked_in_vain = false;
+  state.patience = patience_of(state);
   tell(state, NewsLevel::info, "coordinating the job from here, if enough of the others come");
   state.outputs.emplace_back(Coordinate{journal_of(state)});
   dial(state, place);
@@ -188,13 +192,11 @@ void not_yet(State& state) {
     state.was_closed = true;
     return lost_uplink(state);
   }
-  if (state.target.member && state.patience-- > 0) {
-    state.next_place = 0;
-    state.answer_by.reset();
-    state.dial_at = state.now + state.settings.redial;
-    return;
-  }
-  try_next(state);
+  if (!state.target.member) return try_next(state);
+  state.asked_in_vain = true;
+  --state.patience;
+  state.answer_by.reset();
+  state.dial_at = state.now + state.settings.redial;
 }
 
 Instant join_by(const State& state) {
