@@ -356,6 +356,8 @@ void lose_absent(State& state) {
     note(state, NodeLost{member.name, member.node, "no word from it since another host coordinates", {}});
   }
   if (names.empty()) return;
+  // They were given up for want of a quorum; should there be one sooner, their leases are waited for still.
+  state.ghosts_until = std::max(state.ghosts_until, state.leases_over);
   state.why = listed(names) + (names.size() == 1 ? " was lost" : " were lost");
   lost_members(state, state.why, names.front());
 }
