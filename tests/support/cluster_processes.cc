@@ -256,10 +256,9 @@ void Simulation::judge() {
   const bool again = worlds_when_judged_.has_value();
   const bool went_on = again && *worlds_when_judged_ != hashes_.size();
   if (went_on || a_world_runs() || !enough_live()) return;
-  // A coordinator beside the nodes goes on all the time, and may wait for the lease of a lost one just now.
-  const bool may_wait = processes_stop() || rules_.controller;
+  const bool may_wait = processes_stop() || now_ < lost_ + rules_.lost_after;
   if (again || !may_wait) return violate("enough nodes live, and no world runs");
-  // Whoever does not end them in time is lost, and the others have begun the next world when its lease is over.
+  // Whoever does not end them in time is lost; the others have begun the next world when its lease is over.
   worlds_when_judged_ = hashes_.size();
   at(now_ + kPrepareTimeout + rules_.lost_after + milliseconds(2'000), Happening::judge);
 }

@@ -221,6 +221,7 @@ class Simulation {
   std::deque<Link> links_;
   std::array<std::array<bool, 8>, 8> cuts_{};
   std::map<std::pair<std::string, std::uint64_t>, std::string> hashes_;  // of each world that a node was told
+  Instant lost_{};  // when a coordinator last gave a host up, whose lease it waits for
   std::optional<std::size_t> worlds_when_judged_;  // how many, when processes held up the one that was due
   std::shared_ptr<const cluster::World> newest_;
   SimulationOutcome outcome_;

@@ -297,6 +297,7 @@ struct CoordinatorAnswers {
   void operator()(const cluster::coordinating::Publish&) const {}
   void operator()(const cluster::coordinating::Note& its) const {
     simulation.trace(&launcher, [&] { return "[coordinator] " + to_string(its.event); });
+    if (std::holds_alternative<cluster::NodeLost>(its.event)) simulation.lost_ = simulation.now_;
     const auto* formed = std::get_if<cluster::WorldFormed>(&its.event);
     if (!formed) return;
     ++simulation.outcome_.worlds;

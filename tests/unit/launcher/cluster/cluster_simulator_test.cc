@@ -25,8 +25,8 @@ TEST_CASE("whatever goes wrong, a job has one world for each epoch, goes on wher
 TEST_CASE("schedules of the campaign that once violated something") {
   // A host that leaves freezes, and its connection breaks; processes that end slowly when all are judged;
   // a host that freezes before it reads of its world, while the others go on without it; two pairs of hosts
-  // that ask each other who coordinates, and nobody else; a host that is stopped while a new coordinator waits
-  // for the lease of another.
+  // that ask each other who coordinates, and nobody else; a host that is stopped while a new coordinator
+  // waits for the lease of another.
   for (const std::uint64_t seed : {241'055u, 244'296u, 475'647u, 672'573u, 1'052'249u}) {
     CAPTURE(seed);
     CHECK(simulate_cluster(seed).violation == "");

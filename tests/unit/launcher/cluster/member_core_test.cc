@@ -297,6 +297,26 @@ TEST_CASE("a lost coordinator: the lowest member coordinates, the others dial it
   CHECK(second.newest<Dial>()->to == Endpoint{"h1", 9'100});
 }
 
+TEST_CASE("a lost coordinator: all others are asked in turn, and only then it is this node's turn") {
+  Host host(node(2, true));
+  host.join(4, 2);
+  host.pass(milliseconds(2'800));
+  std::string asked;
+  for (int i = 0; i < 40 && !host.newest<joining::Coordinate>(); ++i) {
+    const Endpoint to = host.newest<Dial>()->to;
+    asked += to.host + " ";
+    if (to.host == "h0") {
+      host.take(host.core.on_dial_failed(host.uplink(), "connection refused", host.now));
+      continue;
+    }
+    host.connect();
+    host.hear(NotYet{});
+    for (const std::uint64_t last = host.uplink(); host.uplink() == last;) host.pass(milliseconds(100));
+  }
+  REQUIRE(host.newest<joining::Coordinate>());
+  CHECK(asked == "h0 h1 h3 h4 h0 h1 h3 h4 h0 h1 ");
+}
+
 TEST_CASE("a newcomer that was sent to a coordinator which is gone asks at the first address again") {
   Host host(node(2, true));
   host.connect();
