@@ -98,11 +98,11 @@ cpu_set_t own_cores() {
 /// on its way here is in none of the files.
 bool is_ready(std::vector<pollfd>& files, Clock::time_point deadline, Store& store) {
   for (;;) {
-    store.check();
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     const auto wait = std::clamp(left, std::chrono::milliseconds(0), Store::kLookAgain);
     const int ready = ::poll(files.data(), files.size(), static_cast<int>(wait.count()));
     if (ready > 0) return true;
+    store.check();  // after what has come: a rank may have said all it had to say, and left
     if (ready == 0 && wait == left) return false;
   }
 }

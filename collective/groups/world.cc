@@ -31,6 +31,8 @@ namespace {
 using Clock = Store::Clock;
 
 constexpr const char* kRendezvous = "world/meeting";
+/// What a rank said before it left is here by then.
+constexpr std::chrono::seconds kLastWords{1};
 
 /// This boot of this host, its network namespace, and the user:
 /// who has all in common reaches each other's unix sockets.
@@ -68,6 +70,13 @@ std::string sub_group(const std::string& group, const std::vector<int>& ranks) {
   return group + "/ranks " + join(names, ",");
 }
 
+/// "rank 0 (rank 1 of the job)".
+std::string name_in(const std::vector<int>& ranks, int rank) {
+  const auto place = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
+  const std::string also = place == rank ? "" : " (rank " + std::to_string(rank) + " of the job)";
+  return "rank " + std::to_string(place) + also;
+}
+
 Member decode_member(const std::string& text) {
   StoreMessage message = decode_store_message(text);
   return {std::move(message.name), std::move(message.value)};
@@ -83,6 +92,8 @@ struct World::State : std::enable_shared_from_this<World::State> {
   void lose(int rank, const std::string& why);
   /// Throws where a group of `ranks` cannot go on.
   void check_group(const std::string& name, const std::vector<int>& ranks);
+  /// Throws where it cannot come together, either: a rank has left the job in good order.
+  void check_meeting(const std::string& name, const std::vector<int>& ranks);
   Error loss(const std::string& name, const std::vector<int>& ranks, int rank) const;
   std::vector<std::string> hosts_of(const std::vector<int>& ranks) const;
   Grouping group(const std::vector<int>& ranks, const CommunicatorOptions& spec) const;
@@ -109,8 +120,9 @@ struct World::State : std::enable_shared_from_this<World::State> {
   std::vector<std::string> hosts, addresses;  // by rank
 
   mutable std::mutex mutex;
-  std::map<int, std::string> lost;      // and why
-  std::map<std::string, Error> failed;  // groups
+  std::map<int, std::string> lost;        // and why
+  std::map<int, Clock::time_point> left;  // in good order
+  std::map<std::string, Error> failed;    // groups
   std::map<std::string, Group> groups;
   std::set<std::string> names;  // of groups that there have been
 
@@ -184,18 +196,16 @@ void World::State::meet() {
 }
 
 Error World::State::loss(const std::string& name, const std::vector<int>& ranks, int rank) const {
-  const auto place = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
-  const std::string also = place == rank ? "" : " (rank " + std::to_string(rank) + " of the job)";
-  return Error(ErrorKind::network,
-               "group " + name + ": rank " + std::to_string(place) + also + " died: " + lost.at(rank),
+  return Error(ErrorKind::network, "group " + name + ": " + name_in(ranks, rank) + " died: " + lost.at(rank),
                "look at its log; go on with the ranks that are left, or start the job again");
 }
 
 void World::State::hear(const StoreNews& news) {
   if (news.kind == StoreNews::Kind::lost) return lose(news.rank, news.text);
+  const std::lock_guard lock(mutex);
+  if (news.kind == StoreNews::Kind::left) left.try_emplace(news.rank, Clock::now());
   if (news.kind != StoreNews::Kind::announced) return;
   const Error why = decode_error(news.text);
-  const std::lock_guard lock(mutex);
   failed.try_emplace(news.subject, why);
   if (const auto found = groups.find(news.subject); found != groups.end()) found->second.tell(why);
 }
@@ -214,6 +224,18 @@ void World::State::check_group(const std::string& name, const std::vector<int>& 
   if (const auto found = failed.find(name); found != failed.end()) throw Error(found->second);
   for (const int rank : ranks)
     if (lost.contains(rank)) throw loss(name, ranks, rank);
+}
+
+void World::State::check_meeting(const std::string& name, const std::vector<int>& ranks) {
+  check_group(name, ranks);
+  const std::lock_guard lock(mutex);
+  for (const int rank : ranks) {
+    const auto found = left.find(rank);
+    if (found == left.end() || Clock::now() - found->second < kLastWords) continue;
+    throw Error(ErrorKind::network,
+                "group " + name + ": " + name_in(ranks, rank) + " has left the job without a call of it",
+                "every rank of a group makes its calls");
+  }
 }
 
 std::chrono::milliseconds World::State::call_within(const CommunicatorOptions& spec) const {
@@ -258,7 +280,7 @@ std::unique_ptr<Communicator> World::State::connect(const Place& place, const st
                                                     const CommunicatorOptions& spec) {
   const Grouping grouping = group(ranks, spec);
   GroupStore store(tcp ? static_cast<Store&>(*tcp) : memory, tcp.get(),
-                   [this, &place, &ranks] { check_group(place.group, ranks); });
+                   [this, &place, &ranks] { check_meeting(place.group, ranks); });
   if (grouping.is_flat()) return connect_alike(place, place.group, grouping.groups[0], store, spec);
 
   Levels levels;
@@ -318,7 +340,7 @@ class World::State::Connected : public Communicator {
         name_(name),
         ranks_(std::move(ranks)),
         store_(state_->tcp ? static_cast<Store&>(*state_->tcp) : state_->memory, state_->tcp.get(), [this] {
-          if (!is_connected_) state_->check_group(name_, ranks_);
+          if (!is_connected_) state_->check_meeting(name_, ranks_);
         }) {}
   ~Connected() override {
     state_->forget(name_);
