@@ -50,12 +50,13 @@ struct State {
   Instant tried{};      // the newest dial or hello
   Instant next_beat{};
   Instant their_beat{}, their_beat_came{};
-  std::optional<Instant> dial_at;    // the next attempt
-  std::optional<Instant> answer_by;  // of the one that is under way, while seeking
-  int failed_dials = 0;              // in a row
-  bool coordinator_ended = false;    // the launcher of the one that was joined last, and what it ran
-  bool was_closed = false;           // the coordinator closed the connection, or its launcher died
-  std::string trouble;               // the newest, for people
+  std::optional<Instant> dial_at;       // the next attempt
+  std::optional<Instant> answer_by;     // of the one that is under way, while seeking
+  int failed_dials = 0;                 // in a row
+  bool coordinator_ended = false;       // the launcher of the one that was joined last, and what it ran
+  bool was_closed = false;              // the coordinator closed the connection, or its launcher died
+  std::optional<Endpoint> handed_over;  // the coordinator that left, and sent this node to its heir
+  std::string trouble;                  // the newest, for people
 
   // What is known.
   std::optional<Place> coordinator;  // that was joined last, or is to be dialed first

@@ -165,6 +165,10 @@ void try_next(State& state) {
 }
 
 void redirected(State& state, const Redirect& redirect) {
+  // By one that has not heard yet that this coordinator hands over.
+  if (redirect.heirs.generation == 0 && state.handed_over == redirect.coordinator) return not_yet(state);
+  if (redirect.heirs.generation != 0 && state.coordinator && !state.coordinator->here)
+    state.handed_over = state.coordinator->endpoint;
   state.known.formed(redirect.heirs);
   state.outputs.emplace_back(HangUp{});
   state.up = false;

@@ -297,6 +297,21 @@ TEST_CASE("a lost coordinator: the lowest member coordinates, the others dial it
   CHECK(second.newest<Dial>()->to == Endpoint{"h1", 9'100});
 }
 
+TEST_CASE("a coordinator that hands over: who is sent back to it by the heir asks the heir again") {
+  Host host(node(3, true));
+  host.join(3, 3);
+  Redirect redirect;
+  redirect.coordinator = {"h2", 9'100};
+  redirect.heirs = {1, 0, node(2).node, {node(2).node, node(3).node}};
+  host.hear(redirect);
+  CHECK(host.newest<Dial>()->to == Endpoint{"h2", 9'100});
+  host.connect();
+  host.hear(Redirect{{"h0", 9'000}, "it coordinates the job", {}});  // it has not heard yet
+  host.pass(milliseconds(300));
+  CHECK(host.uplink() == 3);
+  CHECK(host.newest<Dial>()->to == Endpoint{"h2", 9'100});
+}
+
 TEST_CASE("a lost coordinator: all others are asked in turn, and only then it is this node's turn") {
   Host host(node(2, true));
   host.join(4, 2);
