@@ -46,6 +46,7 @@ void on_welcome(State& state, const Welcome& welcome) {
   state.here = state.target.here;
   state.failed_dials = state.redirects = 0;
   state.was_closed = state.coordinator_ended = false;
+  state.handed_over.reset();  // it may come back, and coordinate again
   if (!welcome.provisional) state.lost_since.reset();
   state.answer_by.reset();
   state.places.clear();

@@ -310,6 +310,10 @@ TEST_CASE("a coordinator that hands over: who is sent back to it by the heir ask
   host.pass(milliseconds(300));
   CHECK(host.uplink() == 3);
   CHECK(host.newest<Dial>()->to == Endpoint{"h2", 9'100});
+  host.connect();
+  host.welcome();
+  host.hear(Redirect{{"h0", 9'000}, "another host coordinates the job", {}});  // which has come back
+  CHECK(host.newest<Dial>()->to == Endpoint{"h0", 9'000});
 }
 
 TEST_CASE("a lost coordinator: all others are asked in turn, and only then it is this node's turn") {
