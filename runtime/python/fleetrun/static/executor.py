@@ -514,9 +514,10 @@ def _arrays(program, feed, scope):
             scope.var(name).set(numpy.asarray(known.pop(name), dtype=variable.dtype.name))
     fed: dict[str, Any] = {}
     for name, value in known.items():
-        if program.var(name).lod_level:
+        variable = program.var(name)
+        if variable.lod_level:
             fed.update(groups.feeds(program, name, value))
-        fed[name] = _sequences(program, program.var(name), _array(program, name, value))
+        fed[name] = _sequences(program, variable, _array(program, name, value))
     return fed
 
 
