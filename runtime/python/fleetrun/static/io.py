@@ -30,6 +30,7 @@ from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._files import replacing
 from fleetrun._types import Any, Fetches, Iterable, Mapping, Program, Sequence, Variable
+from fleetrun.static import groups
 from fleetrun.static.paddle_state import adopted, with_powers
 
 __all__ = [
@@ -227,7 +228,7 @@ def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
         is_data = variable.is_data or (name in feeds and not variable.persistable)
         if name in needed and (is_data or variable.persistable):
             pruned.native.add_variable(**{**_fields(variable), "is_data": is_data})
-            if variable.is_data and name.removesuffix(".groups") not in feeds:
+            if variable.is_data and name not in {*feeds, *map(groups.name_of, feeds)}:
                 raise Error(
                     "config",
                     f"the inference model reads {name}, which is not among its inputs {feeds}",
