@@ -56,6 +56,8 @@ class JobPart : public JobObserver {
   /// What the process gets as the descriptor that `variable` names, borrowed until it was started;
   /// -1: not from here, or the machine gives none.
   virtual int open_descriptor(std::string_view /*variable*/, std::size_t) { return -1; }
+  /// Hears what processes have said and nobody has read yet: it was said before the death that is told next.
+  virtual void catch_up() {}
   /// The greatest step that any process has reported, in any attempt.
   virtual std::optional<std::int64_t> progress() { return std::nullopt; }
 };

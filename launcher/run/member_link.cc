@@ -5,11 +5,11 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -49,6 +49,22 @@ class MemberLine : public std::enable_shared_from_this<MemberLine> {
     theirs_.reset();
     hear_ = nullptr;
   }
+  /// Hears the lines that are there. False: there will be none.
+  bool hear_all() {
+    char part[kLongestMemberLine];
+    ssize_t size = 0;
+    const Hear hear = hear_;  // what it says may close the line
+    while (hear_ && (size = ::recv(socket_.native_handle(), part, sizeof part, MSG_DONTWAIT)) > 0) {
+      text_.append(part, static_cast<std::size_t>(size));
+      for (std::size_t end = 0; hear_ && (end = text_.find('\n')) != text_.npos;) {
+        const std::string line = text_.substr(0, end);
+        text_.erase(0, end + 1);
+        hear(line);
+      }
+      if (text_.size() > kLongestMemberLine) return false;
+    }
+    return hear_ && size < 0 && (errno == EAGAIN || errno == EINTR);
+  }
   void tell(const Json& message) {
     waiting_.push_back(message.dump() + "\n");
     if (waiting_.size() == 1) write();
@@ -65,14 +81,9 @@ class MemberLine : public std::enable_shared_from_this<MemberLine> {
   }
 
   void read() {
-    asio::async_read_until(socket_, asio::dynamic_buffer(text_, kLongestMemberLine), '\n',
-                           [self = shared_from_this()](const error_code& error, std::size_t length) {
-                             if (error) return;
-                             const std::string line = self->text_.substr(0, length);
-                             self->text_.erase(0, length);
-                             if (self->hear_) self->hear_(line);
-                             self->read();
-                           });
+    socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const error_code& error) {
+      if (!error && self->hear_all()) self->read();
+    });
   }
 
   asio::local::stream_protocol::socket socket_;
@@ -100,6 +111,12 @@ class MemberLink final : public JobPart {
                                                      control_.heard(*said);
                                                  });
     return lines_[index]->theirs();
+  }
+
+  void catch_up() override {
+    for (const auto& line : std::vector(lines_)) {
+      if (line) line->hear_all();
+    }
   }
 
   void on_event(const JobEvent& event) override {

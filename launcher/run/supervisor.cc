@@ -201,6 +201,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void on(const ExitedFrame& frame) {
+    for (const auto& part : parts_) part->catch_up();
     const Life& life = lives_[frame.index];
     const ExitReason reason = exit_reason_from(frame.wait_status);
     const bool asked = state_.asked(frame.index);
