@@ -2,7 +2,8 @@
 
 environment: OUT (a folder; RANK.jsonl there has a line for each step that counts), EPOCHS, BATCHES, PACE
 (seconds that a batch takes), DEATHS (JSON, a list of [rank, number of the batch, point]: the process kills
-itself there, once in the job).
+itself there, once in the job), LATE (seconds that every rank but the first waits for the first death before
+its training begins).
 """
 
 import json
@@ -16,6 +17,7 @@ OUT = os.environ["OUT"]
 EPOCHS, BATCHES = int(os.environ.get("EPOCHS", "2")), int(os.environ.get("BATCHES", "6"))
 PACE = float(os.environ.get("PACE", "0"))
 DEATHS = json.loads(os.environ.get("DEATHS", "[]"))
+LATE = float(os.environ.get("LATE", "0"))
 
 
 class Faults:
@@ -47,6 +49,12 @@ class Faults:
             except FileExistsError:
                 continue
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def come_late(self):
+        """Nobody may be lost in a step before all are there: this rank waits until the deadline."""
+        until = time.monotonic() + LATE
+        while self._rank != 0 and not os.path.exists(f"{OUT}/death.0") and time.monotonic() < until:
+            time.sleep(0.01)
 
     def begin_batch(self, number):
         """The script has got it."""

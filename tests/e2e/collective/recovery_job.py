@@ -74,6 +74,7 @@ schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.9)
 examples = Noisy()
 sampler = torch.utils.data.distributed.DistributedSampler(examples, ranks, rank, seed=3)
 loader = torch.utils.data.DataLoader(examples, batch_size=SIZE, sampler=sampler)
+faults.come_late()
 run = recoverable(model, optimizer, schedule)
 
 

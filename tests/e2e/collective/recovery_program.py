@@ -33,6 +33,7 @@ optimizer.minimize(loss)
 exe = paddle.static.Executor()
 exe.run(startup)
 numpy.random.seed(100 + rank)
+faults.come_late()
 run = recoverable(main)
 
 

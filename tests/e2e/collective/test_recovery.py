@@ -163,6 +163,11 @@ def test_a_static_program_goes_on(train):
     assert_same(train("--on_failure=replace", script=PROGRAM, deaths=deaths), calm, len(deaths))
 
 
+def test_a_rank_may_be_lost_in_its_first_step_while_others_are_late(train):
+    calm = train(script=PROGRAM)
+    assert_same(train("--on_failure=replace", script=PROGRAM, deaths=[[0, 0, "forward"]], LATE="1"), calm, 1)
+
+
 def test_a_pass_of_a_static_program_is_a_step(train):
     calm = train(script=PROGRAM, PASSES="1", EPOCHS="4")
     deaths = [[0, 1, "forward"], [2, 2, "applied"], [1, 3, "vote"]]

@@ -82,6 +82,7 @@ class Recoverable:
             self._follow(self._come_to_place)
         else:
             self._member.trains()
+            self._follow(self._begin_together)
 
     @property
     def place(self) -> tuple[int, int, int, int]:
@@ -259,6 +260,11 @@ class Recoverable:
         self._values.append(table[the_world.rank]["value"])
 
     # ---- who takes a place ----
+
+    def _begin_together(self):
+        """A rank that is lost in the first step finds all others with the state, however late they came."""
+        if self._member.generation == 0:
+            the_generations.votes.gather(None)
 
     def _hand_over(self, begun):
         """The giver gives the newcomers the state, in which this step begins."""
