@@ -13,8 +13,10 @@ PaddleRec's readers import: yaml, six, pandas, sklearn, tqdm, and an xxhash belo
 ($PYTHONPATH is passed on).
 
 Cells: train (one epoch), infer, resume (from what train saved), paddle (real Paddle resumes from the same
-files: how far its loss is from ours in the first batch, and at most in all), paddle-train, paddle-infer and
-paddle-resume (real Paddle alone: what works there is asked for here); async, sync, geo, with -1x1
+files: how far its loss is from ours in the first batch, and at most in all, both through
+paddlerec_in_turn.py; then, with the script as it is, how far Paddle's loss is at most from ours, and from
+that of Paddle's second run), paddle-train, paddle-infer and paddle-resume (real Paddle alone: what works
+there is asked for here); async, sync, geo, with -1x1
 (server, trainer) and -2x2 after it: 48 examples on parameter servers; documented: the configurations that
 PaddleRec has for them, 1 server, 2 trainers. A cell has the first and the last loss that was printed.
 """
@@ -144,6 +146,13 @@ def without_counters(saved, to):
             (to / file.name).write_bytes(pickle.dumps(kept, protocol=4))
 
 
+def apart(losses, others):
+    """How far losses are from each other at most, and in how many batches."""
+    if len(losses) != len(others) or not losses:
+        return f"{len(losses)} batches for {len(others)}"
+    return f"{max(abs(one - other) for one, other in zip(losses, others)):.0e} of {len(losses)}"
+
+
 def options(*more):
     return ["-o", "runner.use_gpu=0", "runner.epochs=1", "runner.print_interval=1", *more]
 
@@ -163,6 +172,17 @@ def one_process(runs, model, cells):
         return run(cell, program, "static_trainer.py", f"runner.model_init_path={source}/0",
                    "runner.model_save_path=resumed")
 
+    def beside_paddle():
+        without_counters(folder / "saved/0", folder / "plain/0")
+        paddle, turns = [runs.options.paddle], str(HERE / "paddlerec_in_turn.py")
+        one, other = (resume(f"{name}-in-turn", [*program, turns], "plain")
+                      for name, program in (("resume", ours), ("paddle", paddle)))
+        first, second = (resume(name, paddle, "plain") for name in ("paddle-first", "paddle-second"))
+        as_it_is = runs.cells[model].get("losses", [])
+        if one and other:
+            runs.keep(model, "paddle", f"ok, apart {abs(one[0] - other[0]):.0e}, then {apart(one, other)}; "
+                      f"as it is {apart(as_it_is, first)}, Paddle from itself {apart(second, first)}")
+
     for program, prefix, saved in ((ours, "", "saved"), ([runs.options.paddle], "paddle-", "saved_paddle")):
         wanted = {cell for cell in OURS if prefix + cell in cells and runs.wants(model, prefix + cell)}
         if not program[0]:
@@ -179,12 +199,7 @@ def one_process(runs, model, cells):
             rows = resume(f"{prefix}resume", program, saved + ("_plain" if prefix else ""))
             runs.keep(model, f"{prefix}losses", rows)
     if "paddle" in cells and runs.options.paddle and runs.wants(model, "paddle"):
-        without_counters(folder / "saved/0", folder / "plain/0")
-        paddle = resume("paddle", [runs.options.paddle], "plain")
-        rows = runs.cells[model].get("losses", [])
-        if paddle and rows:
-            apart = [abs(one - other) for one, other in zip(rows, paddle)]
-            runs.keep(model, "paddle", f"ok, apart {apart[0]:.0e}, then {max(apart):.0e} of {len(apart)}")
+        beside_paddle()
     for copy in ("resumed", "plain", "saved_paddle_plain"):
         shutil.rmtree(folder / copy, ignore_errors=True)
 
