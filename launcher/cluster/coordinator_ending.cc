@@ -87,7 +87,9 @@ void end_job(State& state, JobEnd end) {
   note(state, JobEnded{*state.end});
   std::vector<ConnectionId> to;
   for (const auto& node : state.nodes) {
-    if (node->connection != 0 && !node->leaving) to.push_back(node->connection);
+    // Who left before has its own end, but its processes still have a lease.
+    const bool knows = node->leaving && node->leaves_since == Instant{};
+    if (node->connection != 0 && !knows) to.push_back(node->connection);
   }
   if (!to.empty()) state.outputs.emplace_back(SendTo{std::move(to), Message(End{*state.end, false})});
   finish_ending(state);

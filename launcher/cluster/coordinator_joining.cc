@@ -97,8 +97,9 @@ void resume(State& state, Node& node, ConnectionId connection, const Hello& hell
   const std::uint64_t asked = node.asked;
   welcome(state, node, same || node.leaving);
   learn(state, node, hello, asked);
-  if (node.leaving) return send(state, node, Message(End{node.own_end, true}));
+  if (node.leaving) send(state, node, Message(End{node.own_end, true}));
   if (state.end) return send(state, node, Message(End{*state.end, false}));
+  if (node.leaving) return;
   if (!same || (hello.fenced && node.runs != 0)) on_fenced_node(state, node);
   if (state.stage == Stage::over) return;
   tell_again(state, node, hello.world);

@@ -48,9 +48,10 @@ void confirm(State& state, Instant said) {
 void finish(State& state, JobEnd end) {
   if (state.stage == Stage::over) return;
   state.stage = Stage::over;
-  state.end = std::move(end);
   state.dial_at.reset();
   state.answer_by.reset();
+  if (state.left) return;  // its own end was told
+  state.end = std::move(end);
   state.outputs.emplace_back(TellJobOver{*state.end});
 }
 

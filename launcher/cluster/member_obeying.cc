@@ -178,7 +178,7 @@ void obey_leaving(State& state, const Message& message) {
     state.heard = state.now;
     return confirm(state, state.tried);
   }
-  if (std::holds_alternative<End>(message)) return say(state, KnowsEnd{});
+  if (const auto* its = std::get_if<End>(&message)) return on_end(state, *its);
   const auto* beat = std::get_if<Beat>(&message);
   if (beat && state.stage == Stage::joined) return on_beat(state, *beat);
   if (state.stage == Stage::joined) return;

@@ -26,8 +26,8 @@ TEST_CASE("schedules of the campaign that once violated something") {
   // A host that leaves freezes, and its connection breaks; processes that end slowly when all are judged;
   // a host that freezes before it reads of its world, while the others go on without it; two pairs of hosts
   // that ask each other who coordinates, and nobody else; a host that is stopped while a new coordinator
-  // waits for the lease of another.
-  for (const std::uint64_t seed : {241'055u, 244'296u, 475'647u, 672'573u, 1'052'249u}) {
+  // waits for the lease of another; a coordinator whose own host is stopped first, and then the job.
+  for (const std::uint64_t seed : {241'055u, 244'296u, 475'647u, 672'573u, 1'052'249u, 2'043'843u}) {
     CAPTURE(seed);
     CHECK(simulate_cluster(seed).violation == "");
   }

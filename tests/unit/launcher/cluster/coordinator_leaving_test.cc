@@ -31,6 +31,20 @@ TEST_CASE("a user stops a host of an elastic job, and only that one goes; of a f
   CHECK(all.newest<End>(1)->end.why == "stopped by SIGINT on h2");
 }
 
+TEST_CASE("a host that leaves hears when the job ends after it, also when it comes again") {
+  Job job(range(1, 2));
+  job.come(1);
+  job.come(2);
+  job.say(2, Stop{15});
+  CHECK(job.newest<End>(2)->left);
+  job.say(1, Stop{15});
+  CHECK_FALSE(job.newest<End>(2)->left);
+  Hello again = hello(2);
+  again.connection = 2;
+  job.say(3, again);
+  CHECK_FALSE(job.newest<End>(3)->left);
+}
+
 TEST_CASE("no world follows while a host that leaves may still run the one before") {
   CoordinatorSettings settings = range(1, 2);
   settings.prepare_timeout = seconds(10);

@@ -455,6 +455,16 @@ TEST_CASE("a host that its user stopped has a lease until it has gone, and follo
     CHECK(host.said<KnowsEnd>());
     CHECK_FALSE(host.newest<TellFenced>());
   }
+  SUBCASE("the job is over: what ends here has all its grace, and nobody is asked any more") {
+    host.hear(End{{143, "stopped by SIGTERM on h1", "h1", {}}, false});
+    CHECK(host.newest<joining::TellLease>() == joining::TellLease{});
+    CHECK(host.newest<TellJobOver>()->end.why == "stopped by SIGTERM on h2");
+    const std::uint64_t uplink = host.uplink();
+    host.take(host.core.on_closed(uplink, Closing::closed, host.now));
+    host.pass(seconds(4));
+    CHECK(host.uplink() == uplink);
+    CHECK_FALSE(host.newest<TellFenced>());
+  }
   SUBCASE("the coordinator is lost: what runs here ends with its lease") {
     host.pass(seconds(3));
     CHECK(host.newest<TellFenced>());
