@@ -128,8 +128,12 @@ std::vector<ResourceUsage> read_usage(const std::vector<pid_t>& pids, const std:
   return sum_usage(pids, read_processes(proc));
 }
 
+std::optional<ProcStat> proc_stat_of(pid_t pid, const std::string& proc) {
+  return read_stat(proc + "/" + std::to_string(pid) + "/stat");
+}
+
 std::optional<std::uint64_t> start_ticks_of(pid_t pid, const std::string& proc) {
-  const auto stat = read_stat(proc + "/" + std::to_string(pid) + "/stat");
+  const auto stat = proc_stat_of(pid, proc);
   if (!stat || stat->state == 'Z' || stat->state == 'X') return std::nullopt;
   return stat->start_ticks;
 }

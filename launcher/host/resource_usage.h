@@ -46,6 +46,9 @@ std::vector<ProcStat> read_processes(const std::string& proc = "/proc");
 /// What each of `pids` uses now, by the files below `proc`.
 std::vector<ResourceUsage> read_usage(const std::vector<pid_t>& pids, const std::string& proc = "/proc");
 
+/// nullopt when there is no such process.
+std::optional<ProcStat> proc_stat_of(pid_t pid, const std::string& proc = "/proc");
+
 /// When `pid` was started, in clock ticks since the machine was: with the pid, the name of one process for
 /// ever. nullopt when there is no such process.
 std::optional<std::uint64_t> start_ticks_of(pid_t pid, const std::string& proc = "/proc");

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "launcher/host/resource_usage.h"
 #include "runtime/base/error.h"
 #include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
@@ -19,6 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+constexpr int kBusyFactor = 6;
 constexpr const char* kGoneHint = "it may just have ended; fleetrun status shows what runs";
 
 /// Waits until `events` are there. False: not in time.
@@ -30,6 +32,15 @@ bool wait_for(int fd, short events, Clock::time_point until) {
     if (count > 0) return true;
     if (count == 0 || errno != EINTR) return false;
   }
+}
+
+/// Whether who listens there is stopped, or cannot be seen from here.
+bool may_be_stopped(int socket) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return true;
+  const auto stat = proc_stat_of(peer.pid);
+  return !stat || stat->state == 'T' || stat->state == 't';
 }
 
 void throw_refusal(const std::string& answer) {
@@ -61,34 +72,38 @@ ControlClient::ControlClient(const JobEntry& entry)
 }
 
 std::string ControlClient::ask(const std::string& request, std::chrono::milliseconds patience) {
-  const auto until = Clock::now() + patience;
   send(request, patience);
   for (;;) {
     if (auto answer = next_line()) {
       throw_refusal(*answer);
       return *answer;
     }
-    if (!wait_for(socket_.value(), POLLIN, until)) late(patience);
+    await(POLLIN, patience);
     if (!read_more()) throw Error(ErrorKind::network, who_ + " has gone", kGoneHint);
   }
 }
 
 void ControlClient::send(const std::string& request, std::chrono::milliseconds patience) {
-  const auto until = Clock::now() + patience;
   const std::string line = request + "\n";
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count = ::send(socket_.value(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
     if (count > 0) sent += static_cast<std::size_t>(count);
     if (count >= 0 || errno == EINTR) continue;
     if (errno != EAGAIN) throw Error(ErrorKind::network, who_ + " has gone", kGoneHint);
-    if (!wait_for(socket_.value(), POLLOUT, until)) late(patience);
+    await(POLLOUT, patience);
   }
 }
 
-void ControlClient::late(std::chrono::milliseconds patience) const {
+void ControlClient::await(short events, std::chrono::milliseconds patience) const {
+  const auto began = Clock::now();
+  if (wait_for(socket_.value(), events, began + patience)) return;
+  const bool is_stopped = may_be_stopped(socket_.value());
+  if (!is_stopped && wait_for(socket_.value(), events, began + kBusyFactor * patience)) return;
   throw Error(ErrorKind::timeout,
-              who_ + " has not answered within " + std::to_string(patience.count()) + " ms",
-              "its fleetrun may be stopped (SIGSTOP); kill -CONT wakes it");
+              who_ + " has not answered within " +
+                  std::to_string((is_stopped ? 1 : kBusyFactor) * patience.count()) + " ms",
+              is_stopped ? "its fleetrun may be stopped (SIGSTOP); kill -CONT wakes it"
+                         : "its fleetrun runs, on a host that is very busy, or waits for a disk");
 }
 
 std::optional<std::string> ControlClient::next_line() {

@@ -1,7 +1,7 @@
 // The other side of the control socket: what `fleetrun status|stop|top|attach` talk to a running job with.
 //
-// Blocking, with a deadline for every answer: a fleetrun that is stopped
-// (SIGSTOP) keeps nobody waiting. One thread.
+// Blocking, with a deadline for every answer: a fleetrun that is stopped (SIGSTOP) keeps nobody waiting. One
+// that is not may answer late on a busy host, and gets six times as long. One thread.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,8 @@ class ControlClient {
   int descriptor() const noexcept { return socket_.value(); }
 
  private:
-  [[noreturn]] void late(std::chrono::milliseconds patience) const;
+  /// Waits until the socket has one of `events`. Throws: Error(timeout).
+  void await(short events, std::chrono::milliseconds patience) const;
 
   std::string who_;  // for messages: "job default (pod abcdef)"
   UniqueFd socket_;

@@ -250,6 +250,22 @@ TEST_CASE("an attached client that does not read is cut off, and the loop goes o
   while (stuck.read_more()) REQUIRE(std::chrono::steady_clock::now() < until);
 }
 
+TEST_CASE("a fleetrun that is not stopped may answer late, within limits") {
+  Host host;
+  std::promise<void> asked;
+  boost::asio::post(host.control.loop(), [&] { asked.get_future().wait_for(kDeadline); });
+  ControlClient client(host.entry());
+  try {
+    client.ask(R"({"request":"status"})", 10ms);
+    FAIL("the loop is busy");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).ends_with("has not answered within 60 ms"));
+    CHECK(error.hint().find("very busy") != std::string::npos);
+  }
+  asked.set_value();
+  CHECK(ControlClient(host.entry()).ask(R"({"request":"status"})").starts_with("{\"ok\":true"));
+}
+
 TEST_CASE("a request without end is refused after 64 KiB") {
   Host host;
   ControlClient client(host.entry());
