@@ -452,6 +452,22 @@ def temporaries(layer: str, count: int) -> list[str]:
 _WHOLE = {"embedding": 1, "sparse_embedding": 0, "cross_entropy": 1, "accuracy": 1, "auc": 1}
 
 
+def expect_variable(function: str, value: object) -> None:
+    """Throws: Error(config) for an argument of paddle.FUNCTION that is no variable."""
+    if isinstance(value, Variable):
+        return
+    raise Error(
+        "config",
+        f"paddle.{function}: {value!r} is not a variable of a program",
+        "inputs come from paddle.static.data, parameters or other calls"
+        + (
+            ""
+            if _mode.asked_for_static
+            else f"; where the script feeds arrays to layers, {_mode.dynamic_hint()}"
+        ),
+    )
+
+
 def append(
     kind: str,
     operator: str,
@@ -466,17 +482,8 @@ def append(
     if outputs is None:
         outputs = [unique_name((layer or unique_name(kind)) + ".tmp")]
     for variable in inputs:
-        if variable is not None and not isinstance(variable, Variable):
-            raise Error(
-                "config",
-                f"paddle.{kind}: {variable!r} is not a variable of a program",
-                "inputs come from paddle.static.data, parameters or other calls"
-                + (
-                    ""
-                    if _mode.asked_for_static
-                    else f"; where the script feeds arrays to layers, {_mode.dynamic_hint()}"
-                ),
-            )
+        if variable is not None:
+            expect_variable(kind, variable)
     names = ["" if variable is None else variable.name for variable in inputs]
     place = _WHOLE.get(operator)
     whole = None if place is None else inputs[place]

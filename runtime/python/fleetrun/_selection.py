@@ -7,7 +7,7 @@ from fleetrun import _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import to_tensor
 from fleetrun._error import Error
-from fleetrun._graph import append, temporaries, unique_name
+from fleetrun._graph import append, expect_variable, temporaries, unique_name
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
 
 
@@ -40,6 +40,7 @@ def scatter(
 
 
 def _vector(index):
+    expect_variable("gather", index)
     if index.ndim == 1:
         return index
     return append("flatten", "flatten", [index]) if index.ndim else index.unsqueeze(0)

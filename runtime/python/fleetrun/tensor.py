@@ -35,7 +35,7 @@ from fleetrun._creation import (
 )
 from fleetrun._einsum import einsum
 from fleetrun._error import Error
-from fleetrun._graph import append
+from fleetrun._graph import append, expect_variable
 from fleetrun._selection import (
     argmax,
     argmin,
@@ -311,6 +311,8 @@ def matmul(
 ) -> Variable:
     """The matrix product. Shape: [.., N, K] x [.., K, M] with leading axes broadcast; [K] is a row of x, a
     column of y."""
+    for value in (x, y):
+        expect_variable("matmul", value)
     row, column = x.ndim == 1, y.ndim == 1
     x, y = unsqueeze(x, 0) if row else x, unsqueeze(y, 1) if column else y
     product = append(

@@ -29,6 +29,21 @@ refused(build)
     assert lines[1].startswith("  while: ")
 
 
+def test_what_is_no_variable_is_named(run):
+    done = run(HEAD + """
+x = paddle.static.data("x", [None, 3])
+for call in (lambda: paddle.matmul(x, 3), lambda: x @ "w", lambda: paddle.gather(x, 0),
+             lambda: paddle.nn.functional.cross_entropy(x, 1)):
+    refused(call)
+""")
+    assert done.stdout.splitlines()[::2] == [
+        "paddle.matmul: 3 is not a variable of a program",
+        "paddle.matmul: 'w' is not a variable of a program",
+        "paddle.gather: 0 is not a variable of a program",
+        "paddle.nn.functional.cross_entropy: 1 is not a variable of a program",
+    ]
+
+
 def test_bits_are_of_whole_numbers_and_bools(run):
     done = run(HEAD + """
 x, n = paddle.static.data("x", [None, 3]), paddle.static.data("n", [None, 3], "int64")

@@ -5,6 +5,7 @@ import sys
 from fleetrun import _in_place, _lazy, _more_names, _numbers, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun._graph import expect_variable
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
 from fleetrun.nn._adaptive import (
     adaptive_avg_pool1d,
@@ -330,6 +331,8 @@ def cross_entropy(
     weight[classes]. A label of ignore_index gives 0, learns nothing, and is not counted in the mean unless it
     is negative. weight: of each class, by which the mean is weighted.
     """
+    for value in (input, label):
+        expect_variable("nn.functional.cross_entropy", value)
     flat = label.ndim + 1 == input.ndim
     if axis not in (-1, input.ndim - 1):
         to_last, back = _orders(axis, input)
