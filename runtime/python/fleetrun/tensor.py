@@ -10,7 +10,7 @@ import builtins
 import numbers
 
 from fleetrun import _dtypes as dtypes
-from fleetrun import _lazy, _more_names, _numbers
+from fleetrun import _groups, _lazy, _more_names, _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import (
     arange,
@@ -302,8 +302,11 @@ def cast(x: Variable, dtype: DTypeLike) -> Variable:
 
 def assign(x: Variable | ArrayLike, output: Variable | None = None) -> Variable:
     """A copy of a variable, or a constant of an array or number; into `output` when it is given."""
-    x = to_tensor(x)
-    return append("assign", "assign", [x], outputs=None if output is None else [output.name])
+    given = to_tensor(x)
+    made: Variable = append("assign", "assign", [given], outputs=None if output is None else [output.name])
+    if given is x:
+        _groups.copied(given, made if output is None else output)
+    return made
 
 
 def matmul(

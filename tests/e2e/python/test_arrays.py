@@ -1,6 +1,8 @@
 """fluid.layers: arrays that loops read and write, and variables with lod_level 2. What is expected was
 printed by Paddle 1.8.5."""
 
+import pytest
+
 LOOP = """
 import numpy as np
 import fleetrun.fluid as fluid
@@ -102,14 +104,16 @@ for call, text in [
 
 CARRIED = """
 import numpy as np
+import fleetrun as paddle
 import fleetrun.fluid as fluid
 
 layers = fluid.layers
 start = layers.data("start", [1], dtype="float32", lod_level=2)
+first = layers.data("first", [1], dtype="float32", lod_level=2)
 i = layers.fill_constant([1], "int64", 0)
 n = layers.fill_constant([1], "int64", 2)
 array = layers.array_write(start, i)
-latest = layers.assign(start)
+latest = layers.assign(first)
 cond = layers.less_than(i, n)
 loop = layers.While(cond, is_test=True)
 with loop.block():
@@ -120,7 +124,9 @@ with loop.block():
     layers.less_than(i, n, cond=cond)
 exe = fluid.Executor(fluid.CPUPlace())
 fed = fluid.create_lod_tensor(np.arange(3, dtype="float32").reshape(3, 1), [[1, 1], [2, 1]], None)
-got = exe.run(feed={"start": fed}, fetch_list=[layers.array_read(array, n), latest], return_numpy=False)
+other = fluid.create_lod_tensor(np.ones((2, 1), "float32"), [[2], [1, 1]], None)
+got = exe.run(feed={"start": fed, "first": other}, fetch_list=[layers.array_read(array, n), latest],
+              return_numpy=False)
 assert [one.lod() for one in got] == [[[0, 1, 2], [0, 2, 3]]] * 2
 assert [np.array(one).reshape(-1).tolist() for one in got] == [[0, 4, 8], [0, 6, 12]]
 """
@@ -150,5 +156,6 @@ def test_groups_of_sequences(run):
     run(GROUPS)
 
 
-def test_loops_carry_groups(run):
-    run(CARRIED)
+@pytest.mark.parametrize("assign", ["layers.assign", "paddle.assign"])
+def test_loops_carry_groups(run, assign):
+    run(CARRIED.replace("layers.assign", assign))

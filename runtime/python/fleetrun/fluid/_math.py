@@ -9,7 +9,7 @@ from fleetrun._arguments import refuse
 from fleetrun._padding import constant_pad
 from fleetrun._types import Any, Callable, DTypeLike, Sequence, Variable
 from fleetrun.nn import functional
-from fleetrun.static import groups, metrics
+from fleetrun.static import metrics
 from fleetrun.static.activated import activated
 
 __all__ = [
@@ -468,10 +468,7 @@ def reverse(x: Variable, axis: int | Sequence[int]) -> Variable:
 
 def assign(input: Any, output: Variable | None = None) -> Variable:
     """A copy of a variable, or a constant of an array; into `output` when it is given."""
-    made = tensor.assign(input, output)
-    if isinstance(input, Variable):
-        groups.copied(input, made if output is None else output)
-    return made
+    return tensor.assign(input, output)
 
 
 def sum(x: Variable | Sequence[Variable]) -> Variable:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy
 
-from fleetrun import framework, tensor
+from fleetrun import framework
 from fleetrun._error import Error
+from fleetrun._groups import GROUPS, groups_of, put
 from fleetrun._types import Any, Iterable, Mapping, Program, Variable
 from fleetrun.lod_tensor import LoDTensor
-from fleetrun.static.sequences import GROUPS, groups_of, put, with_lengths
+from fleetrun.static.sequences import with_lengths
 
-__all__ = ["copied", "declare", "feeds", "give", "groups_of", "name_of", "put", "without_rows"]
+__all__ = ["declare", "feeds", "give", "groups_of", "name_of", "put", "without_rows"]
 
 
 def name_of(name: str) -> str:
@@ -28,25 +29,6 @@ def declare(variable: Variable) -> Variable:
     variable.program.native.add_variable(groups, "int64", [-1], is_data=True)
     GROUPS.of(variable.program)[variable.name] = groups
     return variable
-
-
-def copied(x: Variable, output: Variable) -> None:
-    """Lets `output`, which x is copied into, have the groups of x. Throws: Error(config) for one that has
-    those of another variable."""
-    groups = groups_of(x)
-    if groups is None:
-        return
-    own = GROUPS.of(output.program).get(output.name)
-    if own is not None:
-        tensor.assign(groups, output.program.var(own))
-    elif output.program is framework.default_main_program():
-        put(output, tensor.assign(groups))
-    else:
-        raise Error(
-            "config",
-            f"assign({x.name}, {output.name}) in a loop: {output.name} has no groups of sequences of its own",
-            "make it before the loop with assign() of a variable with lod_level=2",
-        )
 
 
 def without_rows(pooled: Variable, x: Variable) -> Variable:

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from fleetrun import framework, tensor
 from fleetrun._error import Error
-from fleetrun._graph import SideTable
-from fleetrun._types import Any, Iterator, Program, Variable
+from fleetrun._groups import groups_of, origins, put
+from fleetrun._types import Any, Variable
 
-__all__ = [
-    "context", "flat_numbers", "groups_of", "in_sequences", "Layout", "lengths_of", "put", "with_lengths",
-]  # fmt: skip
-
-# {variable of sequences in groups: the one that says how many each has}.
-GROUPS: SideTable[dict[str, str]] = SideTable("groups", dict, copied=dict)
+__all__ = ["context", "flat_numbers", "in_sequences", "Layout", "lengths_of", "with_lengths"]
 
 
 def lengths_of(x: Variable, call: str) -> Variable:
@@ -35,50 +30,11 @@ def lengths_of(x: Variable, call: str) -> Variable:
     return tensor.cast(tensor.reshape(first, [-1]), "int64")
 
 
-# What keeps the rows of its first input, also where the engine gives its output no sequences.
-_KEEPS = (
-    "abs assign cast clip concat dropout exp layer_norm linear log matmul pow relu reshape scale sigmoid "
-    "softmax sqrt square squeeze stack tanh unsqueeze"
-)
-_REDUCES = "all any max mean min prod sum"
-
-
-def _origins(x: Variable) -> Iterator[tuple[Program, str]]:
-    """The names of x and of what its rows come from, each with its program, as far as operators keep rows."""
-    program: Program | None = framework.default_main_program()
-    seen = framework.standing_for(x.name)
-    while program is not None:
-        yield program, seen
-        for op in reversed(program.ops):
-            if seen not in op.outputs:
-                continue
-            if not _keeps_rows(program, op):
-                return
-            seen = op.inputs[0]
-            yield program, seen
-        program = program.outer
-
-
-def _keeps_rows(program, op):
-    """Whether the first output has the rows of the first input."""
-    if op.type == "lod_reset" or not op.inputs or not op.inputs[0]:
-        return False
-    axes: Any = op.attributes.get("axis")
-    if op.type in _REDUCES.split():
-        return bool(axes) and 0 not in axes
-    if op.type in ("expand", "tile"):
-        return _has_the_rows(program, op)
-    if op.type in _KEEPS.split() or op.type.startswith("elementwise_"):
-        return axes != 0
-    levels = (program.native.variable(name).lod_level for name in (op.inputs[0], op.outputs[0]))
-    return all(levels)
-
-
 def _with_sequences(x, call):
     """x, or the variable whose rows it has, as it has sequences: Paddle's layers hand them on."""
     if x.lod_level:
         return x
-    for program, name in _origins(x):
+    for program, name in origins(x):
         if program.native.variable(name).lod_level:
             return program.var(name)
     raise Error(
@@ -88,32 +44,9 @@ def _with_sequences(x, call):
     )
 
 
-def _has_the_rows(program, op):
-    """Whether what is repeated has as many rows as before."""
-    ranks = [len(program.native.variable(name).shape) for name in (op.inputs[0], op.outputs[0])]
-    first = (op.attributes.get("repeat_times") or op.attributes.get("shape") or [0])[0]
-    return ranks[0] == ranks[1] and first == (1 if "repeat_times" in op.attributes else -1)
-
-
 def in_sequences(x: Variable, call: str) -> Variable:
     """x with the sequences of what its rows come from. Throws: Error(config) where there are none."""
     return x if x.lod_level else put(with_lengths(x, lengths_of(x, call)), groups_of(x))
-
-
-def put(x: Variable, groups: Variable | None) -> Variable:
-    """Lets x have these groups [groups] int64 of its sequences, none for None. Returns x."""
-    if groups is not None:
-        GROUPS.of(x.program)[x.name] = groups.name
-    return x
-
-
-def groups_of(x: Variable) -> Variable | None:
-    """How many sequences each group has, [groups] int64; None for a variable without groups."""
-    for program, name in _origins(x):
-        found = GROUPS.of(program).get(name)
-        if found is not None:
-            return program.var(found)
-    return None
 
 
 def with_lengths(x: Variable, lengths: Variable) -> Variable:
