@@ -187,7 +187,11 @@ def randint(
 
 def randperm(n: int, dtype: DTypeLike = "int64", name: str | None = None) -> Variable:
     """0 … n-1 in random order, another one in every run."""
-    made = append("randperm", "permutation", [], {"n": int(n)})
+    return _permutation(n, dtype)
+
+
+def _permutation(n, dtype, seed=0):
+    made = append("randperm", "permutation", [], {"n": int(n), **({"seed": int(seed)} if seed else {})})
     return made if dtypes.name_of(dtype) == "int64" else made.cast(dtype)
 
 

@@ -47,6 +47,7 @@ cases = [
 ]
 whole = layers.randint(low=5, shape=[1000], dtype="int32")
 order, drawn = layers.randperm(50), layers.randn([1000], dtype="float32")
+seeded = [layers.randperm(50, seed=3), layers.randperm(50, seed=3), layers.randperm(50, seed=4)]
 exe = fluid.Executor(fluid.CPUPlace())
 got = exe.run(feed={"x": a, "y": b, "z": c}, fetch_list=[case[0] for case in cases] + [whole, order, drawn])
 for place, (found, (_, wanted)) in enumerate(zip(got, cases)):
@@ -54,4 +55,7 @@ for place, (found, (_, wanted)) in enumerate(zip(got, cases)):
 assert set(got[-3]) == set(range(5)) and got[-3].dtype == np.int32
 assert sorted(got[-2]) == list(range(50)) and list(got[-2]) != list(range(50))
 assert abs(got[-1].mean()) < 0.2 and abs(got[-1].std() - 1) < 0.2
+one, same, other = exe.run(feed={"x": a, "y": b, "z": c}, fetch_list=seeded)
+again, = exe.run(feed={"x": a, "y": b, "z": c}, fetch_list=seeded[:1])
+assert list(one) == list(same) == list(again) != list(other)
 """)

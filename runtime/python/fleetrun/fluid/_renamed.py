@@ -181,8 +181,8 @@ def randperm(
     stop_gradient: bool = True,
     seed: int = 0,
 ) -> Variable:
-    """0 to n - 1 in random order: a new one in every run."""
-    return _made(_creation.randperm(n, dtype), out, stop_gradient)
+    """0 to n - 1 in random order: a new one in every run, the same one with a seed."""
+    return _made(_creation._permutation(n, dtype, seed), out, stop_gradient)
 
 
 def roll(input: Variable, shifts: int | Sequence[int], dims: Dims = None) -> Variable:
