@@ -54,6 +54,48 @@ assert exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[fixed])[0] ==
 """)
 
 
+def test_a_number_as_rate_is_a_variable_in_the_scope(run):
+    """Scripts log it, and set it after loading, under the name that Paddle gives it."""
+    run("""
+import numpy as np
+from fleetrun import fluid
+from fleetrun.fluid import layers
+
+x = layers.data("x", [3])
+start = fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(0.5))
+loss = layers.mean(layers.fc(x, 1, param_attr=start, bias_attr=False))
+optimizer = fluid.optimizer.SGD(0.1)
+optimizer.minimize(loss)
+assert optimizer._global_learning_rate().name == "learning_rate_0"
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+rate = fluid.global_scope().find_var("learning_rate_0").get_tensor()
+assert np.array(rate) == np.float32(0.1)
+ones = {"x": np.ones((2, 3), "float32")}
+assert exe.run(feed=ones, fetch_list=[loss])[0] == 1.5
+rate.set(np.array([1.0], "float32"), fluid.CPUPlace())
+found = [exe.run(feed=ones, fetch_list=[loss, optimizer._global_learning_rate()]) for _ in range(2)]
+assert np.allclose(np.squeeze(found), [[1.2, 1.0], [-1.8, 1.0]], atol=1e-6), found
+
+# Files have it, as Paddle's do; those of before, without it, are loaded all the same.
+main, weight = fluid.default_main_program(), fluid.default_main_program().global_block().var("w")
+for options in ({"dirname": "new"}, {"dirname": "one", "filename": "all"}):
+    fluid.io.save_persistables(exe, main_program=main, **options)
+    rate.set(np.array([7.0], "float32"), fluid.CPUPlace())
+    fluid.io.load_persistables(exe, main_program=main, **options)
+    assert np.array(rate) == 1
+for options in ({"dirname": "old"}, {"dirname": "old_one", "filename": "all"}):
+    fluid.io.save_vars(exe, main_program=main, vars=[weight], **options)
+    rate.set(np.array([7.0], "float32"), fluid.CPUPlace())
+    exe.run(feed=ones, fetch_list=[loss])
+    before = np.array(fluid.global_scope().find_var("w").get_tensor()).copy()
+    fluid.io.load_persistables(exe, main_program=main, **options)
+    assert np.array(rate) == 7
+    rate.set(np.array([1.0], "float32"), fluid.CPUPlace())
+    assert not np.array_equal(before, fluid.global_scope().find_var("w").get_tensor())
+""")
+
+
 def test_a_rate_that_a_switch_assigns(run):
     """As ERNIE's warmup does it."""
     run("""

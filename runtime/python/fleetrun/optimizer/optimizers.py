@@ -172,7 +172,7 @@ class Optimizer:
         )
         startup = self._startup or rates.startup_of(main)
         self._take_clip(main)
-        schedule, rate, config = self._native_rate(main, startup)
+        schedule, rate, config = self._native_rate(main, startup, servers=False)
         keys = differentiated.KEYS.of(main)
         named = [
             (parameter.name, gradient.name, keys.get(gradient.name, "")) for parameter, gradient in given
@@ -191,8 +191,9 @@ class Optimizer:
         if self.grad_clip is None:
             self.grad_clip, self._clipped = clip.own_clip(main)
 
-    def _native_rate(self, main, startup):
-        """(who says the learning rate, the variable that has it, the engine's config)."""
+    def _native_rate(self, main, startup, servers):
+        """(who says the learning rate, the variable that has it, the engine's config). A number is in a
+        variable, too, which scripts read and set in the scope; but servers and tables are told it once."""
         schedule, rate, given = None, "", self._learning_rate_map.get(main, self._learning_rate)
         if isinstance(given, LRScheduler):
             schedule, rate = self, rates.rate_variable(main, startup, self.get_lr())
@@ -200,6 +201,8 @@ class Optimizer:
                 given.use(main.var(rate))
         elif isinstance(given, framework.Variable):
             rate = rates.computed_rate(given)
+        elif not servers and not main.native.has_operator("sparse_embedding"):
+            rate = rates.rate_variable(main, startup, self.get_lr())
         if rate:
             self._learning_rate_map.setdefault(main, main.var(rate))
         return schedule, rate, self._native_config(main, rate)
@@ -232,7 +235,7 @@ class Optimizer:
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
         differentiated.expect_first_order(main, loss)
-        schedule, rate, config = self._native_rate(main, startup)
+        schedule, rate, config = self._native_rate(main, startup, servers)
         if not servers:
             say_what_is_dense(self, main)
         if adam_d2sum:

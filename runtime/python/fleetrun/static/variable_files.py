@@ -109,11 +109,15 @@ def _as_paddle(program, values):
     """`values` under the names that Paddle has for them."""
     powers = with_powers(program, values)
     for name in powers:
-        if name.startswith("learning_rate_"):
+        if _is_rate(name):
             powers[name] = numpy.reshape(powers[name], -1)
     if len(powers) == len(values):
         return powers
     return {name: value for name, value in powers.items() if not _is_step(name, values)}
+
+
+def _is_rate(name):
+    return name.startswith("learning_rate_")
 
 
 def _is_step(name, values):
@@ -129,8 +133,13 @@ def _read_values(program, chosen, dirname, filename):
     names = sorted(_as_paddle(program, expected))
     if filename:
         return _of_one_file(program, names, os.path.join(dirname, filename))
-    # What Paddle keeps besides of an optimizer, it may lack; each variable of the program must be there.
-    wanted = [name for name in names if name in chosen or os.path.exists(os.path.join(dirname, name))]
+    # What Paddle keeps besides of an optimizer, it may lack, and of older files the learning rate; each other
+    # variable of the program must be there.
+    wanted = [
+        name
+        for name in names
+        if (name in chosen and not _is_rate(name)) or os.path.exists(os.path.join(dirname, name))
+    ]
     paths = {name: os.path.join(dirname, name) for name in wanted}
     return {name: _unpacked(io._read(path), path, 1)[0] for name, path in paths.items()}
 
@@ -139,6 +148,8 @@ def _of_one_file(program, names, path):
     values = _unpacked(io._read(path), path)
     if len(values) == len(names) + 1 and "learning_rate_0" not in names:
         names = sorted([*names, "learning_rate_0"])
+    elif len(values) == len(names) - 1:
+        names = [name for name in names if not _is_rate(name)]  # older files have none
     if len(values) != len(names):
         raise Error(
             "data",
