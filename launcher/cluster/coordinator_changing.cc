@@ -61,8 +61,8 @@ bool leaves_itself(const State& state) {
   return state.settings.takeover && (leaving || state.departed.count(state.settings.node) > 0);
 }
 
-/// Of those that know the newest world, enough are here:
-/// members of the next one, spares that prepare for it too, or hosts that leave.
+}  // namespace
+
 bool quorum_here(const State& state) {
   if (!state.settings.takeover) return true;
   return state.known.quorum([&state](const std::string& node) {
@@ -71,8 +71,6 @@ bool quorum_here(const State& state) {
     return stays || votes_here_for_good(state, node);
   });
 }
-
-}  // namespace
 
 Instant confirmed_by_quorum(const State& state) {
   std::vector<Instant> moments = {state.now};  // this one may be a quorum by itself

@@ -71,7 +71,7 @@ Node* find(State& state, const std::string& node) {
 }
 
 bool may_go_on(const State& state) {
-  const bool waits = state.stage == Stage::waiting && (state.no_quorum_since || state.now < state.hold_until);
+  const bool waits = state.stage == Stage::waiting && (!quorum_here(state) || state.now < state.hold_until);
   return !waits && state.stage != Stage::ending && state.stage != Stage::over;
 }
 

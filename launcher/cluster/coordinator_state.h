@@ -152,6 +152,9 @@ std::vector<std::string> missing_names(const State& state);
 void begin_change(State& state, const std::string& why);
 /// Proposes the next generation without forming it yet: everybody stops.
 void stop_all(State& state);
+/// Of those that know the newest world, enough are here:
+/// members of the next one, spares that prepare for it too, or hosts that leave.
+bool quorum_here(const State& state);
 /// The newest moment such that nodes which have heard what was said here since then are a quorum, this one
 /// among them: nobody else coordinates for a lease from then on.
 Instant confirmed_by_quorum(const State& state);

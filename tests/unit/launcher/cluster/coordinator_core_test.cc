@@ -414,6 +414,36 @@ TEST_CASE("of two runs of one job that have both begun, the one that began first
   CHECK(std::get<Acting>(told.message.message()).run == std::string(32, 'f'));
 }
 
+TEST_CASE("who takes over tells the first address only while enough of the newest epoch are here") {
+  CoordinatorSettings settings = range(1, 3);
+  settings.takeover = true;
+  settings.node = node_id(2);
+  settings.heralded = Endpoint{"h1", 9'000};
+  Journal journal;
+  journal.run = std::string(32, 'f');
+  journal.formed = {1, 0, node_id(1), {node_id(1), node_id(2), node_id(3)}};
+  Job job(settings, journal);
+  const auto again = [&job](ConnectionId number) {
+    Hello its = hello(number);
+    its.run = std::string(32, 'f');
+    its.promised = its.formed = its.world = 1;
+    job.say(number, its);
+  };
+  const auto told_within = [&job](milliseconds time, std::vector<ConnectionId> alive) {
+    bool told = false;
+    for (milliseconds passed{}; passed < time; passed += milliseconds(250)) {
+      job.last.reset();
+      job.pass(milliseconds(250), alive);
+      told = told || (job.last && std::holds_alternative<coordinating::TellOnce>(*job.last));
+    }
+    return told;
+  };
+  again(2);
+  CHECK_FALSE(told_within(seconds(2), {2}));
+  again(3);
+  CHECK(told_within(seconds(2), {2, 3}));
+}
+
 TEST_CASE("a launcher that came to the first address too late joins the one that acts") {
   Job job(fixed(2));
   job.come(1);
