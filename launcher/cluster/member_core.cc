@@ -163,8 +163,10 @@ Outputs MemberCore::on_stranger(ConnectionId stranger, const Message& message, I
   if (const auto* acting = std::get_if<Acting>(&message)) {
     const bool seeking = state.stage == Stage::seeking || state.stage == Stage::dialing;
     if (seeking && acting->job_id == state.settings.job_id &&
-        (state.news.generation == 0 || acting->run == state.run))
+        (state.news.generation == 0 || acting->run == state.run)) {
+      state.sent_away = state.now;
       redirected(state, {acting->coordinator, "it coordinates the job"});
+    }
   }
   if (!hello) return answered(state);
   const bool ours = hello->job_id == state.settings.job_id && (hello->run.empty() || hello->run == state.run);
@@ -184,6 +186,7 @@ Outputs MemberCore::on_stepped_down(const std::string& why, Instant now) {
   if (state.stage == Stage::over) return {};
   enter(state, now);
   state.trouble = why;
+  state.sent_away = state.now;
   if (!state.here) return answered(state);
   state.up = false;
   state.here = false;
@@ -341,7 +344,7 @@ const KnownConfigurations& MemberCore::known() const noexcept {
 }
 
 bool MemberCore::may_begin() const noexcept {
-  return !over() && state_->promised == 0 && !bound(*state_);
+  return !over() && joining::may_begin(*state_);
 }
 
 Instant MemberCore::predecessor_until(Instant now) const noexcept {

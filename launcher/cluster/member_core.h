@@ -71,7 +71,8 @@ struct HangUp {
   bool cut = false;
 };
 /// A coordinator is to be made here from `journal`, with takeover set and `heralded` the first coordinator's
-/// address. A Dial{here} follows. What comes from strangers is for it until it steps down.
+/// address; where it names no run, one that begins a run. A Dial{here} follows. What comes from strangers is
+/// for it until it steps down.
 struct Coordinate {
   Journal journal;
 };

@@ -86,6 +86,7 @@ struct State {
   bool asked_in_vain = false;  // one said so since our last turn
   int redirects = 0;
   bool stepped_down = false;          // as coordinator, just now
+  Instant sent_away{};                // when the coordinator here last heard that another one leads; 0: never
   std::optional<Instant> lost_since;  // without a coordinator
 
   Outputs outputs;  // of the call that is being answered
@@ -107,6 +108,8 @@ std::chrono::milliseconds silence_of(const State& state) noexcept;
 void finish(State& state, JobEnd end);
 
 // ---- member_uplink.cc: dialing, seeking ----
+/// No run counts on this node yet.
+bool may_begin(const State& state) noexcept;
 /// Whether this node may look for, and become, another coordinator.
 bool can_seek(const State& state) noexcept;
 void dial(State& state, const Place& place);

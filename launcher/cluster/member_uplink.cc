@@ -91,11 +91,11 @@ Journal journal_of(const State& state) {
   return journal;
 }
 
-void give_up(State& state) {
-  const bool member = state.news.generation != 0;
-  const auto waited = member ? longest_search(state) : state.settings.join_timeout;
-  std::string why = member ? "no coordinator of the job was found for " + shown(waited)
-                           : "the job did not begin within " + shown(waited);
+/// `lost`: the coordinator that it was a member or a spare of.
+void give_up(State& state, bool lost) {
+  const auto waited = lost ? longest_search(state) : state.settings.join_timeout;
+  std::string why = lost ? "no coordinator of the job was found for " + shown(waited)
+                         : "the job did not begin within " + shown(waited);
   if (!state.trouble.empty()) why += ": " + state.trouble;
   fence(state, why);
   if (state.up) {
@@ -103,10 +103,30 @@ void give_up(State& state) {
     state.outputs.emplace_back(HangUp{});
     state.up = false;
   }
-  finish(state, {member ? kLost : kNeverJoined, why, state.settings.name, {}});
+  finish(state, {lost ? kLost : kNeverJoined, why, state.settings.name, {}});
+}
+
+/// The coordinator here gave way to one that leads no more: nobody has heard of it for as long as a
+/// coordinator waits for those who say that they belong to another run.
+bool begins_again(const State& state) {
+  return state.settings.coordinates && state.sent_away != Instant{} && may_begin(state) &&
+         state.now - state.sent_away >= 4 * std::min(state.settings.lost_after, kQuiet);
+}
+
+void begin_again(State& state) {
+  state.sent_away = {};
+  state.failed_dials = 0;
+  state.coordinator.reset();
+  tell(state, NewsLevel::info, "the host that coordinated the job is gone; the job begins here");
+  state.outputs.emplace_back(Coordinate{});
+  dial(state, {{}, true, false});
 }
 
 }  // namespace
+
+bool may_begin(const State& state) noexcept {
+  return state.promised == 0 && !bound(state);
+}
 
 bool can_seek(const State& state) noexcept {
   return state.settings.takeover && state.others != nullptr && !state.left;
@@ -138,6 +158,7 @@ void lost_uplink(State& state) {
     state.coordinator = Place{*state.settings.coordinator};
     state.failed_dials = 1;
   }
+  if (begins_again(state)) return begin_again(state);
   const bool gone = state.was_closed && state.failed_dials >= kFailedDials;
   if (gone && can_seek(state)) return begin_seeking(state);
   state.dial_at = state.failed_dials == 0 ? state.now : state.now + state.settings.redial;
@@ -239,10 +260,11 @@ void answer_beat(State& state) {
 void due(State& state) {
   const MemberSettings& own = state.settings;
   const bool member = state.news.generation != 0;
-  if (!member && !state.parked && !state.preparing && state.now >= join_by(state)) return give_up(state);
+  if (!member && !state.parked && !state.preparing && state.now >= join_by(state))
+    return give_up(state, false);
   // A coordinator that gathers nodes gives up by itself.
   const bool searching = state.lost_since && state.stage != Stage::joined && !state.left;
-  if (searching && state.now - *state.lost_since >= longest_search(state)) return give_up(state);
+  if (searching && state.now - *state.lost_since >= longest_search(state)) return give_up(state, true);
   if (state.up && state.now >= state.next_beat) {
     answer_beat(state);
     state.next_beat = state.now + own.beat;

@@ -151,6 +151,7 @@ bool Node::listen_as_successor() {
 void Node::begin(UniqueFd socket, bool coordinates) {
   MemberSettings settings = member_settings(config_, self_);
   if (coordinates) {
+    own_masters_.clear();  // it listens there from now on
     server_ = serve(loop_, std::move(socket), channel_, {}, *this);
     settings.successor = server_->endpoints().front();
   } else if (has_takeover(config_.rendezvous)) {
@@ -383,6 +384,7 @@ void Node::act(joining::HangUp& hang_up) {
 }
 
 void Node::act(joining::Coordinate& order) {
+  if (order.journal.run.empty()) return coordinate(std::nullopt);
   coordinate(std::move(order.journal));
 }
 

@@ -249,7 +249,8 @@ struct MemberAnswers {
     launcher.uplink = -1;
   }
   void operator()(const cluster::joining::Coordinate& its) const {
-    simulation.make_coordinator(launcher, its.journal, true);
+    const bool begins = its.journal.run.empty();
+    simulation.make_coordinator(launcher, begins ? std::nullopt : std::optional(its.journal), !begins);
   }
   void operator()(const cluster::joining::Answer& answer) const {
     const int link = Simulation::link_of(answer.stranger);

@@ -417,6 +417,51 @@ TEST_CASE("a refusal and an end are told once, and the coordinator hears that th
   CHECK(host.newest<HangUp>());
 }
 
+TEST_CASE("a host that gave way to a coordinator which is gone begins the job itself") {
+  MemberSettings settings = node(1, true);
+  settings.coordinates = true;
+  settings.join_timeout = seconds(60);
+  Host host(settings);
+  host.connect();
+  host.welcome();
+  host.take(host.core.on_stepped_down("another host coordinates the job", host.now));
+  Acting acting{"job", std::string(32, 'e'), 4, {"h2", 9'100}};
+  host.take(host.core.on_stranger(7, acting, host.now));
+  CHECK(host.newest<Dial>()->to == Endpoint{"h2", 9'100});
+  const auto fail_for = [&host](milliseconds time) {
+    const Instant until = host.now + time;
+    for (; host.now < until && !host.newest<joining::Coordinate>(); host.pass(milliseconds(200)))
+      host.take(host.core.on_dial_failed(host.uplink(), "connection refused", host.now));
+  };
+  fail_for(seconds(8));
+  host.take(host.core.on_stranger(8, acting, host.now));  // it leads still
+  fail_for(milliseconds(11'800));
+  CHECK_FALSE(host.newest<joining::Coordinate>());
+  fail_for(milliseconds(600));
+  REQUIRE(host.newest<joining::Coordinate>());
+  CHECK(host.newest<joining::Coordinate>()->journal.run.empty());
+  CHECK(host.newest<Dial>()->here);
+  host.connect();
+  host.welcome();
+  host.world(1, 1, 1);
+  CHECK(host.newest<TellWorld>());
+}
+
+TEST_CASE("a spare that finds no coordinator says how long it looked") {
+  Host host(node(2));
+  host.connect();
+  host.welcome();
+  host.hear(Parked{"the job has all its 1 host"});
+  host.take(host.core.on_closed(host.uplink(), Closing::closed, host.now));
+  for (int i = 0; i < 200 && !host.core.over(); ++i) {
+    host.take(host.core.on_dial_failed(host.uplink(), "connection refused", host.now));
+    host.pass(milliseconds(200));
+  }
+  CHECK(host.newest<TellJobOver>()->end.exit_status == 75);
+  CHECK(host.newest<TellJobOver>()->end.why ==
+        "no coordinator of the job was found for 30 s: connection refused");
+}
+
 TEST_CASE("a Discovery says where to go, and again when that changes") {
   MemberSettings settings = node(1);
   settings.coordinator.reset();
