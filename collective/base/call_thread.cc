@@ -116,8 +116,12 @@ std::unique_ptr<Work> CallThread::start(const Call& call) {
   return std::make_unique<StartedWork<State>>(state_, std::move(task));
 }
 
+bool CallThread::is_idle() const noexcept {
+  return state_->pending.load(std::memory_order_acquire) == 0;
+}
+
 void CallThread::finish() noexcept {
-  if (state_->pending.load(std::memory_order_acquire) == 0) return;
+  if (is_idle()) return;
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->tasks.empty(); });
 }

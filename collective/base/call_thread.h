@@ -20,10 +20,11 @@ class CallThread {
   CallThread(const CallThread&) = delete;
   CallThread& operator=(const CallThread&) = delete;
 
-  /// Threads: start() and finish() by one at a time.
+  /// Threads: start(), finish() and is_idle() by one at a time.
   std::unique_ptr<Work> start(const Call& call);
   /// Returns when nothing is under way.
   void finish() noexcept;
+  bool is_idle() const noexcept;
 
  private:
   struct State;

@@ -25,8 +25,8 @@ struct SharedOptions {
   /// How long a call waits for the other ranks.
   std::chrono::milliseconds call_within{600'000};
   // What follows is rank 0's for all.
-  std::size_t slot_bytes = 256 * 1024;    // a rank puts so much in at once; each has four such slots
-  std::size_t message_bytes = 64 * 1024;  // of send and receive; each rank has four such buffers
+  std::size_t slot_bytes = 256 * 1024;     // a rank puts so much in at once; each has four such slots
+  std::size_t message_bytes = 256 * 1024;  // of send and receive; each rank has four such buffers
   /// Until here every rank reduces everything; the same on all ranks.
   /// 0: what was measured to be best for so many ranks.
   std::size_t whole_bytes = 0;

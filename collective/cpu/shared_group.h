@@ -46,6 +46,12 @@ class SharedGroup {
     return holds() || (spins_ ? spin(holds) : step_aside(holds)) || sleep(at, whom, deadline, holds);
   }
 
+  /// wait() for what may be long in coming: sleeps soon, and lets nobody go first.
+  template <class Holds>
+  bool wait_long(int at, int whom, std::optional<Clock::time_point>& deadline, const Holds& holds) {
+    return holds() || (spins_ && look(holds)) || sleep(at, whom, deadline, holds);
+  }
+
   /// The group's failure becomes `why` unless it has one. Wakes everybody. Threads: any.
   void fail(const Error& why) noexcept;
   /// Fails the group and throws its failure.
@@ -73,7 +79,7 @@ class SharedGroup {
   static constexpr int kCrowded = 256;  // waits
 
   template <class Holds>
-  bool spin(const Holds& holds) {
+  static bool look(const Holds& holds) {
     const auto begin = Clock::now();
     while (Clock::now() < begin + kSpin) {
       for (int i = 0; i < 16; ++i) {
@@ -81,6 +87,13 @@ class SharedGroup {
         relax();
       }
     }
+    return false;
+  }
+
+  template <class Holds>
+  bool spin(const Holds& holds) {
+    const auto begin = Clock::now();
+    if (look(holds)) return true;
     // The other rank may want this core after all: other processes have theirs.
     do {
       if (step_aside(holds)) return true;

@@ -18,6 +18,12 @@ SharedMessages::SharedMessages(SharedGroup& group)
       sent_(static_cast<std::size_t>(group.size())),
       received_(static_cast<std::size_t>(group.size())) {}
 
+bool SharedMessages::has_room(const Call& call) noexcept {
+  const SharedRank& words = group_->of(group_->rank());
+  const std::uint32_t used = words.written.load(std::memory_order_relaxed) - words.taken.load();
+  return pieces_of(call, group_->segment().message_bytes()) <= kMessageBuffers - used;
+}
+
 void SharedMessages::send(const Call& call) {
   const int own = group_->rank();
   SharedRank& words = group_->of(own);
@@ -58,7 +64,10 @@ void SharedMessages::receive(const Call& call) {
       return words.messages[taken % kMessageBuffers].to.load(std::memory_order_acquire) == own &&
              words.taken.load(std::memory_order_acquire) == taken;
     };
-    if (!group_->wait(other, other, deadline, is_next)) miss(call);
+    // A thread that reads for others would keep their cores, and a message may be long in coming.
+    if (!(piece == 0 ? group_->wait_long(other, other, deadline, is_next)
+                     : group_->wait(other, other, deadline, is_next)))
+      miss(call);
     const std::uint32_t taken = words.taken.load(std::memory_order_relaxed), buffer = taken % kMessageBuffers;
     const CallTag theirs = words.messages[buffer].tag;
     if (theirs != tag) {

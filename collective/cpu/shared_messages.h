@@ -19,6 +19,8 @@ class SharedMessages {
   explicit SharedMessages(SharedGroup& group);
   /// Throws: where the two ends differ, and the group's failure.
   void send(const Call& call);
+  /// Whether send() would wait for nobody now.
+  bool has_room(const Call& call) noexcept;
   void receive(const Call& call);
 
  private:

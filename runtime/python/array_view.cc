@@ -89,7 +89,19 @@ std::shared_ptr<void> owner_of(DlManagedTensor* managed) {
           }};
 }
 
+/// Lets go of it under the GIL, unless the interpreter has ended.
+std::shared_ptr<void> owner_of(const py::object& object) {
+  return {object.inc_ref().ptr(), [](PyObject* owner) {
+            if (Py_IsInitialized() == 0) return;
+            const py::gil_scoped_acquire acquire;
+            Py_DECREF(owner);
+          }};
+}
+
 }  // namespace
+
+ArrayView::ArrayView(std::uintptr_t address, std::size_t count, DataType type, const py::object& owner)
+    : owner_(owner_of(owner)), data_(reinterpret_cast<void*>(address)), count_(count), type_(type) {}
 
 ArrayView::ArrayView(const py::capsule& capsule, std::uintptr_t stream) {
   auto* managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));

@@ -11,7 +11,8 @@
 // pybind11 is included by source files only.
 namespace pybind11 {
 class capsule;
-}
+class object;
+}  // namespace pybind11
 
 namespace fleetrun::python {
 
@@ -23,8 +24,13 @@ class ArrayView {
   /// that is neither in the host's memory nor on a GPU of CUDA's.
   ArrayView(const pybind11::capsule& capsule, std::uintptr_t stream);
 
+  /// `count` elements of the host's memory that lie behind each other; `owner` keeps them.
+  ArrayView(std::uintptr_t address, std::size_t count, collective::DataType type,
+            const pybind11::object& owner);
+
   void* data() const noexcept { return data_; }
   std::size_t count() const noexcept { return count_; }
+  std::size_t bytes() const noexcept { return count_ * collective::size_of(type_); }
   collective::DataType type() const noexcept { return type_; }
   /// The GPU where it lies, as CUDA counts those that it sees; nothing: the host's memory.
   std::optional<int> device() const noexcept { return device_; }

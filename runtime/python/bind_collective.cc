@@ -1,9 +1,10 @@
 // Collectives: the job's ranks (World), groups of them (Communicator),
-// calls as values, and the plan of gradient buckets.
+// calls as values, messages with tags (Inbox), and the plan of gradient buckets.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -15,9 +16,11 @@
 
 #include "collective/base/bucket_plan.h"
 #include "collective/base/communicator.h"
+#include "collective/base/inbox.h"
 #include "collective/groups/world.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/base/error_copy.h"
 #include "runtime/python/array_view.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_group.h"
@@ -34,6 +37,7 @@ using collective::CallKind;
 using collective::CommunicatorOptions;
 using collective::DataType;
 using collective::GradientShape;
+using collective::Inbox;
 using collective::Operation;
 using collective::Work;
 using collective::World;
@@ -45,7 +49,8 @@ struct OwnedCall {
   Call call;
   ViewPtr input, output;
   std::vector<std::size_t> counts, send_counts;
-  std::optional<int> device;  // a GPU
+  std::optional<int> device;     // a GPU
+  std::vector<std::byte> front;  // of a message
 };
 using CallPtr = std::shared_ptr<OwnedCall>;
 
@@ -129,6 +134,56 @@ void wait_for(const StartedPtr& started) {
                              [started] { started->group->interrupt(); });
 }
 
+/// The calls that give a message with a tag to rank 1 of a communicator, whose Inbox takes it.
+std::vector<CallPtr> make_message(const ViewPtr& values, std::int64_t tag) {
+  collective::MessageParts parts =
+      collective::parts_of({static_cast<const std::byte*>(values->data()), values->bytes()}, tag);
+  std::vector<CallPtr> calls;
+  const auto add = [&](const void* input, std::size_t bytes) {
+    calls.push_back(std::make_shared<OwnedCall>());
+    calls.back()->input = values;
+    calls.back()->call = {
+        .kind = CallKind::send, .type = DataType::uint8, .input = input, .count = bytes, .root = 1};
+  };
+  add(parts.front.data(), parts.front.size());
+  calls.back()->front = std::move(parts.front);  // which stays where it is
+  if (!parts.rest.empty()) add(parts.rest.data(), parts.rest.size());
+  return calls;
+}
+
+/// A receive that was posted, with the array that it writes.
+struct Receive {
+  std::shared_ptr<Inbox> inbox;
+  ViewPtr values;
+  Inbox::Posted posted;
+};
+using ReceivePtr = std::shared_ptr<Receive>;
+
+ReceivePtr post(const std::shared_ptr<Inbox>& inbox, const ViewPtr& values, std::optional<int> source,
+                std::int64_t tag) {
+  const std::span bytes(static_cast<std::byte*>(values->data()), values->bytes());
+  return std::make_shared<Receive>(Receive{inbox, values, inbox->post(bytes, source, tag)});
+}
+
+/// In steps, between which Python sees signals.
+bool wait_for_message(const Receive& receive, double seconds) {
+  constexpr std::chrono::milliseconds kSignalPeriod{50};
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(std::min(seconds, 1e8)));
+  for (;;) {
+    const auto next = std::min(until, Clock::now() + kSignalPeriod);
+    {
+      const py::gil_scoped_release release;
+      if (receive.inbox->wait(*receive.posted, next)) break;
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (next == until) return false;
+  }
+  if (receive.posted->error) throw separate_copy(*receive.posted->error);
+  return true;
+}
+
 /// Ends the meetings of a world, from any thread.
 class Interruption {
  public:
@@ -200,12 +255,16 @@ void bind_calls(py::module_& module) {
   bind_enum<DataType>(module, "DataType", collective::kDataTypes);
   bind_enum<Operation>(module, "Operation", collective::kOperations);
   bind_enum<CallKind>(module, "CallKind", collective::kCallKinds);
-  py::class_<ArrayView, ViewPtr>(
-      module, "ArrayView",
-      "The memory of an array, by its DLPack capsule. Throws: Error(config) for one that is not "
-      "contiguous or of a type that collectives do not have.")
+  py::class_<ArrayView, ViewPtr>(module, "ArrayView",
+                                 "The memory of an array, by its DLPack capsule, or by its address in the "
+                                 "host's memory, where the owner "
+                                 "keeps it. Throws: Error(config) for one that is not "
+                                 "contiguous or of a type that collectives do not have.")
       .def(py::init<const py::capsule&, std::uintptr_t>(), "capsule"_a, "stream"_a = 0)
+      .def(py::init<std::uintptr_t, std::size_t, DataType, const py::object&>(), "address"_a, "count"_a,
+           "type"_a, "owner"_a)
       .def_property_readonly("count", &ArrayView::count, "Number of values.")
+      .def_property_readonly("bytes", &ArrayView::bytes)
       .def_property_readonly("type", &ArrayView::type);
   py::class_<OwnedCall, CallPtr>(
       module, "Call",
@@ -219,6 +278,46 @@ void bind_calls(py::module_& module) {
           "has_ended", [](const StartedCall& self) { return self.work->has_ended(); },
           "Whether wait() returns at once.")
       .def("wait", wait_for, "Returns when it has ended. Throws: the call's Error.");
+}
+
+void bind_messages(py::module_& module) {
+  module.def("message_calls", make_message, "values"_a, "tag"_a,
+             "The calls that give a message with a tag to rank 1 of a communicator.");
+  py::class_<Receive, ReceivePtr>(module, "Receive", "A receive that was posted.")
+      .def_property_readonly("sender",
+                             [](const Receive& self) -> std::optional<int> {
+                               const bool is_here = self.posted->has_ended && self.posted->sender >= 0;
+                               return is_here ? std::optional(self.posted->sender) : std::nullopt;
+                             })
+      .def(
+          "has_ended", [](const Receive& self) { return self.posted->has_ended.load(); },
+          "Whether wait() returns at once.")
+      .def("wait", wait_for_message, "seconds"_a,
+           "Whether the message has come within so many seconds. Throws: Error where it will not.");
+  py::class_<Inbox, std::shared_ptr<Inbox>>(module, "Inbox", "Messages with tags, and receives of them.")
+      .def(py::init<std::string>(), "name"_a)
+      .def("post", post, "values"_a, "source"_a, "tag"_a,
+           "Takes the next message of a rank, None: of any, with this tag.")
+      .def(
+          "withdraw", [](Inbox& self, const Receive& receive) { return self.withdraw(receive.posted); },
+          "receive"_a, "Whether nothing has come for it, and nothing will.")
+      .def("claim", &Inbox::claim, "source"_a,
+           "Whether nobody serves the source yet: the caller does from now on.")
+      .def(
+          "serve",
+          [](const std::shared_ptr<Inbox>& self, int source, const GroupPtr& incoming) {
+            const py::gil_scoped_release release;
+            self->serve(source, *incoming->communicator);
+          },
+          "source"_a, "incoming"_a,
+          "Reads what rank 0 of a communicator sends to its rank 1, until it fails.")
+      .def(
+          "fail",
+          [](Inbox& self, int source, const std::string& why) {
+            self.fail(source, Error(ErrorKind::network, why));
+          },
+          "source"_a, "why"_a, "Receives from it that wait fail.")
+      .def("close", &Inbox::close, "No more messages.");
 }
 
 }  // namespace
@@ -249,6 +348,7 @@ void bind_collective(py::module_& module) {
       .def("make_communicator", make_group, "name"_a, "ranks"_a = std::vector<int>(),
            "hierarchical"_a = py::none(), "inner_size"_a = 0, "call_within"_a = py::none(),
            "meet_within"_a = py::none());
+  bind_messages(module);
   module.def("plan_buckets", plan, "names"_a, "counts"_a, "types"_a, "memory_mib"_a, "groups_size"_a,
              "Indices of the gradients of each bucket, in the order in which they are reduced.");
 }

@@ -727,8 +727,15 @@ class CallKind():
     receive: typing.ClassVar[CallKind]
     barrier: typing.ClassVar[CallKind]
 class ArrayView():
-    """The memory of an array, by its DLPack capsule. Throws: Error(config) for one that is not contiguous or of a type that collectives do not have."""
-    def __init__(self, Any: Any, stream: int = 0) -> None: ...
+    """The memory of an array, by its DLPack capsule, or by its address in the host's memory, where the owner keeps it. Throws: Error(config) for one that is not contiguous or of a type that collectives do not have."""
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Overloaded function.
+
+        1. __init__(self: ArrayView, capsule: capsule, stream: int = 0) -> None
+
+        2. __init__(self: ArrayView, address: int, count: int, type: DataType, owner: object) -> None"""
+    @property
+    def bytes(self) -> int: ...
     @property
     def count(self) -> int:
         """Number of values."""
@@ -774,6 +781,31 @@ class World():
     def rank(self) -> int: ...
     @property
     def size(self) -> int: ...
+def message_calls(values: ArrayView, tag: int) -> list[Call]:
+    """The calls that give a message with a tag to rank 1 of a communicator."""
+class Receive():
+    """A receive that was posted."""
+    def has_ended(self) -> bool:
+        """Whether wait() returns at once."""
+    @property
+    def sender(self) -> typing.Optional[int]: ...
+    def wait(self, seconds: float) -> bool:
+        """Whether the message has come within so many seconds. Throws: Error where it will not."""
+class Inbox():
+    """Messages with tags, and receives of them."""
+    def __init__(self, name: str) -> None: ...
+    def claim(self, source: int) -> bool:
+        """Whether nobody serves the source yet: the caller does from now on."""
+    def close(self) -> None:
+        """No more messages."""
+    def fail(self, source: int, why: str) -> None:
+        """Receives from it that wait fail."""
+    def post(self, values: ArrayView, source: typing.Optional[int], tag: int) -> Receive:
+        """Takes the next message of a rank, None: of any, with this tag."""
+    def serve(self, source: int, incoming: Communicator) -> None:
+        """Reads what rank 0 of a communicator sends to its rank 1, until it fails."""
+    def withdraw(self, receive: Receive) -> bool:
+        """Whether nothing has come for it, and nothing will."""
 def plan_buckets(names: list[str], counts: list[int], types: list[DataType], memory_mib: float, groups_size: int) -> list[list[int]]:
     """Indices of the gradients of each bucket, in the order in which they are reduced."""
 class CollectiveOptions():

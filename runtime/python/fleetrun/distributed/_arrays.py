@@ -10,6 +10,8 @@ import sys
 from fleetrun import _native
 from fleetrun._error import Error
 
+_NAMES = ["float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"]
+_PLAIN_TYPES = {f"torch.{name}": getattr(_native.DataType, name) for name in _NAMES}
 # DLPack's types of devices: memory of CUDA's, and memory that it moves by itself.
 _GPU = (2, 13)
 # DLPack's words for streams: CUDA's legacy default stream, and none, for what is ordered in another way.
@@ -19,6 +21,10 @@ _DEFAULT_STREAM, _NO_STREAM = 1, -1
 def view(array):
     """The memory of a contiguous array. Throws: Error(config) for what is not an array, or not one that
     collectives have."""
+    known = _plain_type(array)
+    if known is not None:
+        kept = array.detach()  # its memory, also where the tensor gets another one
+        return _native.ArrayView(kept.data_ptr(), kept.numel(), known, kept)
     if hasattr(array, "detach"):
         array = array.detach()
     array = _of_numbers(array)
@@ -39,6 +45,17 @@ def view(array):
         if isinstance(error, Error):
             raise
         raise Error("config", f"the array cannot be shared: {error}") from None
+
+
+def _plain_type(array):
+    """The type of a tensor of torch's whose values are what lies in the host's memory, for which DLPack would
+    take longer than a small call; None: DLPack says what it is."""
+    torch = sys.modules.get("torch")
+    if torch is None or type(array) not in (torch.Tensor, torch.nn.Parameter) or not array.is_cpu:
+        return None
+    if array.layout is not torch.strided or not array.is_contiguous() or array.is_neg():
+        return None
+    return _PLAIN_TYPES.get(str(array.dtype))
 
 
 def _of_numbers(array):

@@ -68,13 +68,14 @@ class Channel:
                     threading.Thread(target=self._connect, daemon=True).start()
         return message
 
-    def run(self, call: _native.Call) -> None:
-        """Makes the call, in this thread once the ranks are connected."""
-        with self._lock:
-            communicator = None if self._error else self.communicator
-        if communicator is None:
-            return self.start(call).wait()
-        communicator.run(call)
+    def connected(self) -> _native.Communicator:
+        """The communicator, made in this thread; nobody else uses the channel. Throws: Error."""
+        if self.communicator is None and self._error is None:
+            self._connect()
+        if self._error is not None:
+            raise self._error
+        assert self.communicator is not None
+        return self.communicator
 
     def end(self, why: str) -> None:
         """The calls under way fail, and those to come."""

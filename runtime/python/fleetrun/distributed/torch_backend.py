@@ -344,8 +344,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def send(self, tensors: list[torch.Tensor], dstRank: int, tag: int = 0) -> Any:
         """Gives a tensor to a rank of the group."""
         target = self._other(dstRank, tag)
-        flat = _bytes(tensors[0])
-        return self._message(self._group.mailbox.send(flat.numpy(), target, tag), lambda: None)
+        flat = _contiguous(tensors[0])
+        return self._message(self._group.mailbox.send(flat, target, tag), lambda: None)
 
     def recv(self, tensors: list[torch.Tensor], srcRank: int, tag: int = 0) -> Any:
         """A tensor = what a rank of the group sends with this tag."""
@@ -357,15 +357,15 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     def _other(self, place, tag):
         """The job's rank of a place in the group."""
-        if place == self.rank():
+        if place == self._group.rank:
             raise Error("config", f"a message of rank {place} to itself", "a message goes to another rank")
         if tag < 0:
             raise Error("config", f"a message with tag={tag}", "a tag is not negative")
         return self._group.ranks[place]
 
     def _received(self, tensor, source, tag):
-        flat = _bytes(tensor)
-        return self._message(self._group.mailbox.post(flat.numpy(), source, tag), lambda: _put(tensor, flat))
+        flat = _contiguous(tensor)
+        return self._message(self._group.mailbox.post(flat, source, tag), lambda: _put(tensor, flat))
 
     def _message(self, message, then):
         return MessageWork(message, then, self._group.get_group_rank)
