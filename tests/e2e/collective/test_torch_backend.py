@@ -56,6 +56,8 @@ try:
 except RuntimeError as error:
     print(error.kind, error.what)
     raise SystemExit
+td.init_process_group("fleetrun")
+td.destroy_process_group()
 try:
     td.init_process_group("fleetrun", init_method=f"file://{__file__}.{os.getpid()}", rank=0, world_size=3)
 except RuntimeError as error:
@@ -72,11 +74,54 @@ td.destroy_process_group()
     done, logs = job(torch_python, tmp_path, [script])
     assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
     for rank, log in enumerate(logs):
-        assert version < OLDEST or f"rank 0 of 3, and the environment says {rank} of 2" in log, log
+        assert version < OLDEST or f"rank 0 of 3, and it has joined as rank {rank} of 2" in log, log
         if version < OLDEST:
             assert "backend \"fleetrun\" with PyTorch" in log, log
         else:
             assert "all_reduce with" in log and "a message with tag=-3" in log, log
+
+
+@pytest.mark.parametrize("way", ["env", "tcp", "file", "store"])
+def test_ranks_that_a_script_starts_itself_meet_by_the_store_of_torch(torch_python, version, tmp_path, way):
+    """Under no launcher, or (env) under one that knows of a single process."""
+    if version < OLDEST:
+        pytest.skip(f"PyTorch {version} does not have the backend")
+    python, more = torch_python
+    script = tmp_path / "train.py"
+    script.write_text("""
+import os, sys
+import torch
+import torch.distributed as td
+import torch.multiprocessing as mp
+
+def train(rank, port, way):
+    import fleetrun.distributed.torch_backend
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    how = {"env": {}, "tcp": {"init_method": f"tcp://127.0.0.1:{port}"},
+           "file": {"init_method": f"file://{__file__}.meeting"}}
+    how["store"] = {"store": td.FileStore(__file__ + ".meeting", 3)} if way == "store" else {}
+    td.init_process_group("fleetrun", rank=rank, world_size=3, **how[way])
+    values = torch.tensor([rank + 1])
+    td.all_reduce(values)
+    pair = td.new_group([0, 2])
+    if rank != 1:
+        td.broadcast(values, src=2, group=pair)
+    td.barrier()
+    print(f"rank {td.get_rank()} of {td.get_world_size()}: {values.item()}", flush=True)
+
+if __name__ == "__main__":
+    held = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    port = held.port
+    del held
+    mp.spawn(train, (port, sys.argv[1]), nprocs=3)
+""", encoding="utf-8")
+    command = [FLEETRUN, f"--python={python}"] if way == "env" else [python]
+    done = subprocess.run([*command, script, way], cwd=tmp_path, env=clean_environment(**more), text=True,
+                          capture_output=True, timeout=DEADLINE, stdin=subprocess.DEVNULL)
+    said = done.stdout + done.stderr
+    said += (tmp_path / "log" / "workerlog.0").read_text() if way == "env" else ""
+    assert done.returncode == 0, said
+    assert all(f"rank {rank} of 3: 6" in said for rank in range(3)), said
 
 
 def test_who_does_not_come_in_time_is_named(torch_python, version, tmp_path):
@@ -99,10 +144,16 @@ second = datetime.timedelta(seconds=1)
 td.init_process_group("fleetrun")
 rank, barriers = td.get_rank(), [td.new_group([0, 1], timeout=second) for _ in range(2)]
 td.barrier()
+patient, within = [td.new_group([0, 1]) for _ in range(2)], td.BarrierOptions()
+within.timeout = second
+td.barrier(patient[1])
+patient[1].barrier(within)
 if rank == 0:
     fails(lambda: td.monitored_barrier(timeout=second))
     fails(lambda: td.monitored_barrier(timeout=datetime.timedelta(0)))
     fails(lambda: td.barrier(barriers[0]))                 # rank 1 has not even met it
+    fails(lambda: patient[0].barrier(within))
+    fails(lambda: patient[1].barrier(within))
     fails(lambda: td.irecv(torch.ones(2), 1, group=barriers[1], tag=7).wait())
     fails(lambda: td.irecv(torch.ones(2), 1, tag=7).wait(second))
 td.barrier()
@@ -124,8 +175,9 @@ print("done")
     said = [[line for line in log.splitlines() if line.startswith("said:")] for log in logs]
     assert "Rank 1 failed to pass monitoredBarrier in 1000 ms" in said[0][0], said
     assert "Rank 0 timed out in monitoredBarrier after 0 ms: rank 1" in said[0][1], said
-    assert "rank 1 did not come in time" in said[0][2] and " Timed out after 1 s" in said[0][2], said
-    assert "rank 1 has not sent 8 bytes with tag 7, timeout of 1 s" in said[0][3] == said[0][4], said
+    for late in said[0][2:5]:
+        assert "did not come" in late and " Timed out after 1 s" in late, said
+    assert "rank 1 has not sent 8 bytes with tag 7, timeout of 1 s" in said[0][5] == said[0][6], said
     assert "Rank 1 successfully reached monitoredBarrier, but received errors" in said[1][0], said
-    for last in (said[0][5], said[1][1]):
+    for last in (said[0][7], said[1][1]):
         assert "was let go" in last or "has left" in last, said

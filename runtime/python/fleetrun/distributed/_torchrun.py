@@ -1,12 +1,14 @@
-"""Where the ranks of a job of PyTorch's own torchrun meet. Its agent serves a store of its own at
-MASTER_PORT, so ours needs another port: rank 0 finds one, and the agent's store tells the others."""
+"""Where ranks meet that PyTorch brings together: those of its own torchrun, whose agent serves a store at
+MASTER_PORT, and those that init_process_group alone knows, as of a script that starts its ranks itself. Our
+store needs a port of its own: rank 0 finds one, and PyTorch's store tells the others."""
 
 from __future__ import annotations
 
 import os
 import socket
+from typing import Any
 
-__all__ = ["meeting_place"]
+__all__ = ["meeting_place", "meeting_place_of"]
 
 
 def meeting_place() -> dict[str, str] | None:
@@ -20,9 +22,28 @@ def meeting_place() -> dict[str, str] | None:
     store = TCPStore(
         environ["MASTER_ADDR"], int(environ["MASTER_PORT"]), is_master=False, wait_for_workers=False
     )
-    name = f"fleetrun/{environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/port"
-    if environ["RANK"] == "0":
+    name = f"fleetrun/{environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    return {**environ, "MASTER_PORT": _port(store, name, int(environ["RANK"]))}
+
+
+def meeting_place_of(store: Any, rank: int, size: int) -> dict[str, str] | None:
+    """The environment of a rank of those that a store of torch.distributed has brought together; None where
+    the launcher's says the same rank."""
+    said = [os.environ.get(name) for name in ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM")]
+    if said == [str(rank), str(size)] and os.environ.get("PADDLE_TRAINER_ENDPOINTS"):
+        return None
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE_")}
+    environ.update(RANK=str(rank), WORLD_SIZE=str(size))
+    if size > 1:
+        store.set(f"fleetrun/host/{rank}", socket.gethostname())
+        hosts = [store.get(f"fleetrun/host/{each}").decode() for each in range(size)]
+        environ["MASTER_ADDR"] = "127.0.0.1" if len(set(hosts)) == 1 else hosts[0]
+        environ["MASTER_PORT"] = _port(store, "fleetrun", rank)
+    return environ
+
+
+def _port(store, name, rank):
+    if rank == 0:
         with socket.create_server(("", 0)) as held:
-            port = held.getsockname()[1]
-        store.set(name, str(port))
-    return {**environ, "MASTER_PORT": store.get(name).decode()}
+            store.set(f"{name}/port", str(held.getsockname()[1]))
+    return store.get(f"{name}/port").decode()

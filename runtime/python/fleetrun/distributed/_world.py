@@ -78,6 +78,10 @@ class Group:
     def communicator(self) -> _native.Communicator:
         """The native communicator, made by the first call. Throws: Error(config) on a process that is not a
         member."""
+        return self.connect()
+
+    def connect(self, **options: Any) -> _native.Communicator:
+        """communicator, with options of its own where this is the first call."""
         if self._communicator is None:
             if not self.is_member():
                 raise Error(
@@ -87,7 +91,7 @@ class Group:
                 )
             self._world.check_fed(self)
             self._communicator = self._world.make_communicator(
-                f"group/{self.id}", self.ranks, **self._options
+                f"group/{self.id}", self.ranks, **{**self._options, **options}
             )
         return self._communicator
 
@@ -163,8 +167,9 @@ class TheWorld:
         """Whether this process has met the others."""
         return self._native is not None
 
-    def join(self) -> TheWorld:
-        """Meets the other ranks of the job; once."""
+    def join(self, place: dict[str, str] | None = None) -> TheWorld:
+        """Meets the other ranks of the job; once. place: the environment that says where, in the place of
+        the process's."""
         if self._native is None:
             from fleetrun import _native
 
@@ -172,7 +177,7 @@ class TheWorld:
             member = the_member()
             if member is None:
                 self._meetings = _native.Interruption()
-                self._native = _native.World.join(meeting_place(), self._meetings)
+                self._native = _native.World.join(place or meeting_place(), self._meetings)
             else:
                 from fleetrun.distributed._generations import the_generations
 

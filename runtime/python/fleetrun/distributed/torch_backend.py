@@ -3,7 +3,8 @@
     import fleetrun.distributed.torch_backend
     torch.distributed.init_process_group("fleetrun")
 
-Ranks of a job that fleetrun or torchrun started find each other as all of ours do (fleetrun-collective(7)).
+Ranks of a job that fleetrun or torchrun started find each other as all of ours do (fleetrun-collective(7)),
+others by the store that torch.distributed has: init_process_group with rank=, world_size= and an init_method.
 Tensors lie in the host's memory; all ranks get the same bits, in every run. A call with async_op=True begins
 before it returns, and runs beside the caller.
 Throws: Error(config) for what the collectives do not have, RuntimeError from a work's wait() for what failed.
@@ -32,6 +33,7 @@ from fleetrun.distributed._arrays import view
 from fleetrun.distributed._generations import the_generations
 from fleetrun.distributed._membership import the_member
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
+from fleetrun.distributed._torchrun import meeting_place_of
 from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
 
@@ -70,9 +72,9 @@ class _Ends:
                 future.set_exception(error)
 
 
-def _note(error, age, group):
+def _note(error, age, group, within=None):
     the_generations.note(age, error)
-    within = group.call_within
+    within = within or group.call_within
     if isinstance(error, Error) and error.kind == "timeout" and within is not None:
         # Scripts look for these words.
         error.context += (f"a call of {group.name}, which has Timed out after {within:g} s",)
@@ -331,13 +333,30 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         return self._each_started([(given, start)], results, opts)
 
     def barrier(self, opts: Any = None) -> Any:
-        """Returns when all ranks have called it."""
+        """Returns when all ranks have called it; opts.timeout: in the place of the group's time."""
+        seconds = 0.0 if opts is None else max(opts.timeout.total_seconds(), 0.0)
+        try:
+            if seconds:
+                self._barrier_within(seconds)
+            else:
+                calls.barrier(self._group)
+        except Error as error:
+            _note(error, the_generations.age, self._group, seconds)
+            raise
+        return _done([])
+
+    def _barrier_within(self, seconds):
+        """barrier(), which ends the group where a rank does not come in time, as gloo's does."""
+        why = f"a rank of {self._group.name} did not come to a barrier"
+        timer = threading.Timer(seconds, self._group.connect(meet_within=seconds).abort, [why])
+        timer.daemon = True
+        timer.start()
         try:
             calls.barrier(self._group)
         except Error as error:
-            _note(error, the_generations.age, self._group)
-            raise
-        return _done([])
+            raise (Error("timeout", why) if why in error.what else error) from None
+        finally:
+            timer.cancel()
 
     # ---- messages ----
 
@@ -510,12 +529,14 @@ def _create(options: Any, _: Any = None) -> ProcessGroup:
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     rank = options.group_rank
     is_whole = not options.global_ranks_in_group
+    if is_whole and not the_world.is_joined and the_member() is None:
+        the_world.join(meeting_place_of(options.store, options.group_rank, options.group_size))
     if the_world.rank != ranks[rank] or is_whole and options.group_size != the_world.size:
         raise Error(
             "config",
-            f"torch.distributed says that this is rank {ranks[rank]} of {options.group_size}, and the "
-            f"environment says {the_world.rank} of {the_world.size}",
-            'take both from the environment: init_process_group("fleetrun"), in a job that fleetrun started',
+            f"torch.distributed says that this is rank {ranks[rank]} of {options.group_size}, and it has "
+            f"joined as rank {the_world.rank} of {the_world.size} before",
+            'call init_process_group("fleetrun") first, or with the rank and size that the environment says',
         )
     seconds = options.timeout if isinstance(options.timeout, datetime.timedelta) else None
     within = {} if seconds is None else {"call_within": seconds.total_seconds()}
