@@ -74,14 +74,21 @@ class GradientClipping {
 
  private:
   void clip_values(ParameterGradient& gradient) {
-    if (gradient.rows) {
-      throw Error(ErrorKind::config, "the rows of '" + gradient.parameter + "' cannot be clipped by value",
-                  "use ClipGradByNorm or ClipGradByGlobalNorm, or an embedding with sparse=False");
-    }
+    if (gradient.rows) return clip_rows(gradient);
     replace(gradient, {.type = "clip",
                        .inputs = {gradient.gradient},
                        .outputs = {},
                        .attributes = {{"min", config_.clip_least}, {"max", config_.clip}}});
+  }
+
+  void clip_rows(ParameterGradient& gradient) {
+    Operator op{.type = "clip_rows",
+                .inputs = {gradient.gradient, gradient.keys},
+                .outputs = {gradient.gradient + "@CLIP", gradient.gradient + "@CLIP@KEYS"},
+                .attributes = {{"min", config_.clip_least}, {"max", config_.clip}}};
+    gradient.gradient = op.outputs[0];
+    gradient.keys = op.outputs[1];
+    append(std::move(op));
   }
 
   void replace(ParameterGradient& gradient, Operator op) {

@@ -62,6 +62,32 @@ Kernel prepare_factor(const Preparation& p) {
   };
 }
 
+void infer_rows(Inference& inference) {
+  inference.expect_inputs(2, 2);
+  inference.expect_outputs(2, 2);
+  inference.expect_type(0, DataType::float32);
+  inference.set_output(0, DataType::float32, {-1, inference.input(0).shape.back()});
+  inference.set_output(1, DataType::int64, {-1});
+}
+
+Kernel prepare_rows(const Preparation& p) {
+  return [gradient = p.input(0), keys = p.input(1), rows = p.output(0), named = p.output(1),
+          least = static_cast<float>(attribute<double>(p.op, "min")),
+          most = static_cast<float>(attribute<double>(p.op, "max")), merged = MergedRows()]() mutable {
+    const std::int64_t width = gradient->shape().back();
+    merged.merge(*keys, *gradient, static_cast<std::size_t>(width), std::numeric_limits<std::size_t>::max());
+    const auto count = static_cast<std::int64_t>(merged.keys().size());
+    rows->resize(DataType::float32, {count, width});
+    named->resize(DataType::int64, {count});
+    std::ranges::copy(merged.keys(), named->values<std::int64_t>().begin());
+    const float* values = merged.values();
+    for (float& to : rows->values<float>()) {
+      const float value = *values++;
+      to = value < least ? least : value > most ? most : value;
+    }
+  };
+}
+
 }  // namespace
 
 std::span<const OperatorDefinition> clip_operators() {
@@ -79,6 +105,14 @@ std::span<const OperatorDefinition> clip_operators() {
        nullptr,
        {"(Squares1 [], Squares2 [], ...) -> Out []", "norm / max(norm, sqrt(Squares1 + Squares2 + ...))",
         "norm"}},
+      {"clip_rows",
+       infer_rows,
+       prepare_rows,
+       nullptr,
+       {"(Gradient [n, width], Keys int64 [n]) -> Rows [m, width], Keys int64 [m]",
+        "the gradient of the rows that Keys name, those of equal keys added up, then at least min and at "
+        "most max",
+        "min; max"}},
   };
   return all;
 }

@@ -82,8 +82,6 @@ np.testing.assert_allclose(moved, [[-0.6, -0.8], [-3.0, -4.0]], rtol=1e-6)
      "paddle.optimizer.SGD(1.0).minimize(paddle.sum(paddle.matmul(x, w) + paddle.matmul(x, v)))",
      "the gradient_clip of w is not that of v"),
     ("paddle.optimizer.SGD(1.0, grad_clip=0.5)", "paddle.optimizer.SGD(grad_clip=0.5) is not supported"),
-    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByValue(1.0)).minimize(looked_up())",
-     "the rows of 'embedding_0.w_0' cannot be clipped by value"),
     ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(0.0)).minimize(loss)",
      "the norm to clip to is not above 0"),
     ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(1.0)).minimize(in_table()); replicas()",
@@ -94,7 +92,6 @@ np.testing.assert_allclose(moved, [[-0.6, -0.8], [-3.0, -4.0]], rtol=1e-6)
 def test_what_cannot_be_clipped_is_named(run, code, told):
     done = run(HEAD + f"""
 loss = paddle.mean(paddle.matmul(x, w))
-looked_up = lambda: paddle.mean(paddle.nn.Embedding(10, 2, sparse=True)(ids))
 in_table = lambda: paddle.mean(paddle.static.nn.sparse_embedding(ids, [10, 2]))
 def replicas():
     exe.run(paddle.static.default_startup_program())
@@ -187,4 +184,24 @@ paddle.fluid.optimizer.SGD(learning_rate=1.0).apply_gradients(pairs)
 exe.run(paddle.static.default_startup_program())
 exe.run(feed={"x": np.array([[3.0, 0.0], [0.0, 4.0]], "float32"), "ids": np.array([[7], [7]])})
 np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()).ravel(), [-0.6, -0.8], rtol=1e-6)
+""")
+
+
+def test_rows_are_clipped_by_value_as_paddle_clips_them(run):
+    """Those of one key are added up first, so that rows move as a dense table does: as in Paddle 1.8.5."""
+    run(HEAD + """
+for sparse in (True, False):
+    with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+        keys, y = paddle.static.data("keys", [None], "int64"), paddle.static.data("y", [None, 2])
+        name = f"table{sparse}"
+        start = paddle.ParamAttr(name, initializer=paddle.nn.initializer.Constant(0.1))
+        rows = paddle.static.nn.embedding(keys, [6, 2], is_sparse=sparse, param_attr=start)
+        clip = paddle.nn.ClipGradByValue(2.0, -1.5)
+        paddle.optimizer.SGD(1.0, grad_clip=clip).minimize(paddle.sum(rows * y))
+        exe.run(paddle.static.default_startup_program())
+        by = np.array([[1, -1], [3, -4], [1.5, -1], [0.5, 0.25]], "float32")
+        exe.run(feed={"keys": np.array([1, 3, 1, 5]), "y": by})
+    wanted = np.full((6, 2), 0.1)
+    wanted[[1, 3, 5]] = [[-1.9, 1.6], [-1.9, 1.6], [-0.4, -0.15]]
+    np.testing.assert_allclose(scope.find_var(name).get_tensor(), wanted, atol=1e-6)
 """)

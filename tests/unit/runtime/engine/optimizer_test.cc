@@ -329,7 +329,7 @@ TEST_CASE("gradients are clipped by the norm of each, or of all, rows of one key
   check_steps(one_free, {-3, -3.5, 6, 0, -8});
 }
 
-TEST_CASE("rows are not clipped by value") {
-  const auto error = error_of([] { steps_of({.clip_kind = OptimizerConfig::Clip::value, .clip = 1}); });
-  CHECK(contains(error.what(), "the rows of 'w' cannot be clipped by value"));
+TEST_CASE("rows are clipped by value, those of one key added up first") {
+  check_steps({.clip_kind = OptimizerConfig::Clip::value, .clip_least = -1, .clip = 3.5},
+              {-3, -3.5, 1, 0, -3.5});
 }
