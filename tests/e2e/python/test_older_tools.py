@@ -126,3 +126,30 @@ exe.run(feed={"x": numpy.ones((1, 2), "float32")})
 now, = fluid.executor.as_numpy([fluid.global_scope().find_var("w").get_tensor()])
 assert numpy.allclose(now, before - 0.5)
 """, PYTHONPATH=f"{package}/_compat")
+
+
+def test_gradients_of_several_sums_and_by_what_each_value_counts(run):
+    """calc_gradient of 1.x, gradients(target_gradients=), and one after the other in a program."""
+    run("""
+import numpy as np
+import fleetrun.fluid as fluid
+from fleetrun.fluid.backward import calc_gradient
+
+x = fluid.data("x", [2, 3])
+x.stop_gradient = False
+by = fluid.data("by", [2, 3])
+slope = calc_gradient(x * x, x)
+weighed, = fluid.gradients([x * x * x, x], [x], [by, None])
+w = fluid.layers.create_parameter([3], "float32", default_initializer=fluid.initializer.Constant(0.5))
+assert calc_gradient(w * 2.0, x) is None
+first = fluid.backward.append_backward(fluid.layers.reduce_sum(x * w))
+second = fluid.backward.append_backward(fluid.layers.reduce_sum(w * w))
+numbers = {"x": np.arange(6, dtype="float32").reshape(2, 3), "by": np.linspace(-1, 1, 6).reshape(2, 3).astype("float32")}
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+found = exe.run(feed=numbers, fetch_list=[slope, weighed, first[0][1], second[0][1]])
+np.testing.assert_allclose(found[2], numbers["x"].sum(0))
+np.testing.assert_allclose(found[3], [1, 1, 1])
+np.testing.assert_allclose(found[0], 2 * numbers["x"])
+np.testing.assert_allclose(found[1], 3 * numbers["x"] ** 2 * numbers["by"] + 1, rtol=1e-6)
+""")

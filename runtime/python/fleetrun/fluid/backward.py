@@ -8,7 +8,7 @@ from fleetrun._types import Any, Parameter, Sequence, Variable
 from fleetrun.optimizer._parameters import moving, named
 from fleetrun.static.differentiated import differentiate, grad_var_name, pairs
 
-__all__ = ["append_backward", "grad_var_name", "gradients"]
+__all__ = ["append_backward", "calc_gradient", "grad_var_name", "gradients"]
 
 
 def append_backward(
@@ -29,8 +29,7 @@ def append_backward(
     refuse(function, callbacks=(callbacks, None))
     program = loss.program
     with moving(program, named(function, parameter_list), named(function, no_grad_set) or set(), function):
-        differentiate(program, loss)
-        return pairs(program)
+        return pairs(program, differentiate(program, loss))
 
 
 def gradients(
@@ -40,21 +39,42 @@ def gradients(
     no_grad_set: Any = None,
 ) -> list[Variable | None]:
     """The gradients of the sum of all values of `targets` with respect to `inputs`; None for one that they do
-    not depend on. The inputs need stop_gradient=False before what computes with them is built."""
-    refuse(
-        "paddle.static.gradients",
-        target_gradients=(target_gradients, None),
-        no_grad_set=(no_grad_set or None, None),
-    )
-    listed: list[Any] = list(targets) if isinstance(targets, (list, tuple)) else [targets]
+    not depend on. target_gradients: by what each value counts in the sum, 1 where it is None. The inputs need
+    stop_gradient=False before what computes with them is built."""
+    refuse("paddle.static.gradients", no_grad_set=(no_grad_set or None, None))
     from fleetrun import tensor
 
-    total = tensor.add_n([tensor.sum(one) for one in listed])
-    program = total.program
-    differentiate(program, total)
-    wanted: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-    names = [grad_var_name(one.name) for one in wanted]
-    return [program.var(name) if program.has_var(name) else None for name in names]
+    listed = _listed(targets)
+    counted = [None] * len(listed) if target_gradients is None else _listed(target_gradients)
+    total = tensor.add_n(
+        [tensor.sum(one if by is None else one * _fixed(by)) for one, by in zip(listed, counted, strict=True)]
+    )
+    made = differentiate(total.program, total)
+    return [made.get(one.name) for one in _listed(inputs)]
+
+
+def calc_gradient(
+    targets: Variable | Sequence[Variable],
+    inputs: Variable | Sequence[Variable],
+    target_gradients: Any = None,
+    no_grad_set: Any = None,
+) -> Any:
+    """gradients(), as 1.x had it: the gradient itself for one input."""
+    found = gradients(targets, inputs, target_gradients, no_grad_set)
+    return found[0] if len(found) == 1 else found
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _fixed(x):
+    """x, through which no gradient flows."""
+    from fleetrun import tensor
+
+    still = tensor.assign(x)
+    still.stop_gradient = True
+    return still
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)

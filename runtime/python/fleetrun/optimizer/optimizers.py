@@ -149,8 +149,8 @@ class Optimizer:
         refuse("Optimizer.backward", callbacks=(callbacks, None))
         self._startup = startup_program
         with self.moving(main, parameters or parameter_list, no_grad_set):
-            differentiated.differentiate(main, loss, self._native_config(main, "learning_rate"))
-            return differentiated.pairs(main)
+            made = differentiated.differentiate(main, loss, self._native_config(main, "learning_rate"))
+            return differentiated.pairs(main, made)
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Any]:
         """Appends what moves each parameter of [(parameter, gradient)] by its gradient, clipped and with

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._types import Parameter, Program, Sequence, Variable
+from fleetrun._types import Mapping, Parameter, Program, Sequence, Variable
 from fleetrun.static.training import is_trained
 
 __all__ = ["differentiate", "expect_rows", "grad_var_name", "KEYS", "pairs"]
@@ -21,9 +21,11 @@ def grad_var_name(var_name: str) -> str:
     return var_name + "@GRAD"
 
 
-def differentiate(program: Program, loss: Variable, optimizer: _native.OptimizerConfig | None = None) -> None:
-    """append_backward() without its result; with an optimizer gradients are of rows where it can take them.
-    Throws: as append_backward()."""
+def differentiate(
+    program: Program, loss: Variable, optimizer: _native.OptimizerConfig | None = None
+) -> dict[str, Variable]:
+    """append_backward() with another result, {variable: its gradient}; with an optimizer gradients are of
+    rows where it can take them. Throws: as append_backward()."""
     if is_trained(program) or program.has_var(grad_var_name(loss.name)):
         raise Error(
             "config",
@@ -35,11 +37,22 @@ def differentiate(program: Program, loss: Variable, optimizer: _native.Optimizer
         _SPARSE.of(program).update(
             op.inputs[0] for op in program.ops if op.type == "embedding" and op.attributes.get("is_sparse")
         )
+    before = {each.name for each in program.list_vars()}
     made = _native.append_backward(program.native, loss.name, optimizer)
     KEYS.of(program).update({gradient: keys for _, gradient, keys in made if keys})
-    for name in [grad_var_name(each.name) for each in program.list_vars()]:
-        if program.has_var(name):
-            program.var(name).stop_gradient = False  # which expect_first_order() asks
+    found = {name: program.var(new) for name in before if program.has_var(new := _first_free(name, before))}
+    for gradient in found.values():
+        gradient.stop_gradient = False  # which expect_first_order() asks
+    return found
+
+
+def _first_free(name, taken):
+    """What the gradient of a variable is called where these names are taken, by earlier gradients too."""
+    gradient, k = grad_var_name(name), 0
+    while gradient in taken:
+        k += 1
+        gradient = f"{grad_var_name(name)}@{k}"
+    return gradient
 
 
 def reaches_parameter(program: Program, loss: Variable) -> bool:
@@ -69,12 +82,12 @@ def expect_first_order(program: Program, loss: Variable) -> None:
             needed.update(op.inputs)
 
 
-def pairs(program: Program) -> list[tuple[Parameter, Variable]]:
-    """[(parameter, gradient)] of a differentiated program, of parameters that are trainable."""
+def pairs(program: Program, gradients: Mapping[str, Variable]) -> list[tuple[Parameter, Variable]]:
+    """[(parameter, gradient)] of what differentiate() gave, of parameters that are trainable."""
     return [
-        (parameter, program.var(grad_var_name(parameter.name)))
+        (parameter, gradients[parameter.name])
         for parameter in program.all_parameters()
-        if parameter.trainable and program.has_var(grad_var_name(parameter.name))
+        if parameter.trainable and parameter.name in gradients
     ]
 
 
