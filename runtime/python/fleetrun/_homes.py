@@ -60,6 +60,7 @@ distributed.fleet.utils: fluid.contrib.utils
 distributed.fleet.utils.fs: fluid.contrib.utils.hdfs_utils
 io.readers: fluid.contrib.reader
 incubate.layers: fluid.contrib.layers fluid.contrib.layers.nn fluid.contrib.layers.metric_op
+fluid._memory_usage: fluid.contrib.model_stat
 regularizer: base.regularizer
 nn.clip: base.clip
 fluid._transpiled: fluid.transpiler.details fluid.transpiler.details.program_utils

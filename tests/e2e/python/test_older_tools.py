@@ -153,3 +153,32 @@ np.testing.assert_allclose(found[3], [1, 1, 1])
 np.testing.assert_allclose(found[0], 2 * numbers["x"])
 np.testing.assert_allclose(found[1], 3 * numbers["x"] ** 2 * numbers["by"] + 1, rtol=1e-6)
 """)
+
+
+def test_a_summary_is_accepted_and_widths_of_nothing_are_numbers(run):
+    done = run("""
+import numpy as np
+import fleetrun.fluid as fluid
+from fleetrun.fluid.contrib.model_stat import summary
+
+start = fluid.initializer.UniformInitializer(low=-0.0, high=0.0)
+w = fluid.layers.create_parameter([3], "float32", default_initializer=start)
+summary(fluid.default_main_program())
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+assert (exe.run(fetch_list=[w])[0] == 0).all()
+""")
+    assert "model_stat.summary prints nothing here" in done.stderr
+
+
+def test_steps_that_are_known_are_in_the_shapes_of_recurrent_layers(run):
+    run("""
+import fleetrun.fluid as fluid
+from fleetrun.fluid.contrib.layers import basic_gru, basic_lstm
+
+x = fluid.data("x", [None, 28, 5])
+rows = [basic_lstm(x, None, None, 7)[0], basic_gru(x, None, 7)[0], fluid.layers.rnn(fluid.layers.GRUCell(7), x)[0]]
+assert [one.shape for one in rows] == [(-1, 28, 7)] * 3, [one.shape for one in rows]
+assert fluid.layers.fc(rows[0], 2).shape == (-1, 2)
+assert basic_lstm(fluid.data("y", [None, None, 5]), None, None, 7)[0].shape == (-1, -1, 7)
+""")

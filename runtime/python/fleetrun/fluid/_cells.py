@@ -182,7 +182,8 @@ def rnn(
     if initial_states is None:
         initial_states = cell.get_initial_states(batch_ref=inputs, batch_dim_idx=1 if time_major else 0)
     along = inputs if time_major else nest.map_structure(_swapped, inputs)
-    count = tensor.shape(nest.flatten(along)[0])[0]
+    first = nest.flatten(along)[0]
+    count = tensor.shape(first)[0]
     mask: Any = None
     if sequence_length is not None:
         kind = nest.flatten(initial_states)[0].dtype.name
@@ -201,7 +202,7 @@ def rnn(
             following = [_kept(before, after, goes_on) for before, after in zip(states, following)]
         return following, nest.flatten(structure)
 
-    states, outputs = loops.scan(step, nest.flatten(initial_states), count)
+    states, outputs = loops.scan(step, nest.flatten(initial_states), count, first.shape[0])
     if is_reverse:
         outputs = [tensor.flip(one, [0]) for one in outputs]
     if not time_major:

@@ -1,4 +1,4 @@
-"""fluid.contrib.memory_usage."""
+"""fluid.contrib.memory_usage, and fluid.contrib.model_stat."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import math
 import numpy
 
 from fleetrun import _lazy
+from fleetrun._arguments import warn_once
 from fleetrun._types import Program
 
-__all__ = ["memory_usage"]
+__all__ = ["memory_usage", "summary"]
 
 
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
@@ -30,6 +31,11 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
         if total > 1024:
             total, unit = total / 1024, larger
     return total * 1.05, total * 1.1, unit
+
+
+def summary(main_prog: Program) -> None:
+    """Accepted: Paddle prints a table of layers, with their parameters and operations."""
+    warn_once("model_stat.summary", "fluid.contrib.model_stat.summary prints nothing here")
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)

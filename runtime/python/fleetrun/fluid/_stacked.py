@@ -192,5 +192,5 @@ def _along(cells, x, begin, mask, count, kinds, dropout, back):
                 row = functional.dropout(row, dropout)
         return following, [row]
 
-    states, (outputs,) = loops.scan(step, begin, count)
+    states, (outputs,) = loops.scan(step, begin, count, x.shape[0])
     return (tensor.flip(outputs, [0]) if back else outputs), states

@@ -81,8 +81,8 @@ class Uniform(Initializer):
     """Uniform in [low, high)."""
 
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
-        if not low < high:
-            raise Error("config", f"paddle.nn.initializer.Uniform: low={low} is not below high={high}")
+        if not low <= high:
+            raise Error("config", f"paddle.nn.initializer.Uniform: low={low} is above high={high}")
         self.low = float(low)
         self.high = float(high)
 

@@ -262,9 +262,13 @@ class _Count:
 
 
 def scan(
-    step: Callable[..., tuple[Sequence[Any], Sequence[Any]]], states: Sequence[Variable], count: Variable
+    step: Callable[..., tuple[Sequence[Any], Sequence[Any]]],
+    states: Sequence[Variable],
+    count: Variable,
+    steps: int = -1,
 ) -> tuple[list[Variable], list[Variable]]:
-    """step(t, *states) -> (next states, values to collect), for t (int64 [1]) from 0 up to `count`.
+    """step(t, *states) -> (next states, values to collect), for t (int64 [1]) from 0 up to `count`; `steps`:
+    that number where it is known, for the shapes.
 
     Returns (the last states, the collected values of all steps, stacked along a new first axis).
     """
@@ -273,7 +277,14 @@ def scan(
         entering = [builder.carry(one) for one in states]
         following, given = step(builder.index, *entering)
         builder.end(following, [tensor.unsqueeze(one, 0) for one in given])
-    return builder.append(count)
+    last, collected = builder.append(count)
+    return last, [_with_steps(one, steps) for one in collected]
+
+
+def _with_steps(collected, steps):
+    """What was collected, its first axis as long as is known, where a shape can say so."""
+    rest = list(collected.shape[1:])
+    return collected if steps < 0 or rest.count(-1) > 1 else tensor.reshape(collected, [steps, *rest])
 
 
 def counted(
