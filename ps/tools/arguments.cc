@@ -72,8 +72,9 @@ Saves all tables below DIR, each server its part on its own host, while training
 not there at all, and the one before it stays until this one is complete.
 Servers load it again, in any number.
 
-  --mode N   0 all rows (default), 1 those changed since the last save, 2 those that make up a model to serve,
-             3 a checkpoint: all rows, and a day passes for the statistics
+  --mode N   0 all rows (default), 1 those whose score has grown by their accessor's delta_threshold since the
+             last save of mode 1 or 2 (at the default of 0, and in tables without statistics, all), 2 those
+             that make up a model to serve, 3 a checkpoint: all rows, and a day passes for the statistics
 )";
 
 constexpr const char* kHelpHint = "fleetrun ps --help lists the commands and their flags";

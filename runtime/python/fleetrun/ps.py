@@ -486,8 +486,9 @@ class Client:
 
     def save(self, directory: str | os.PathLike[str], mode: int = 0) -> None:
         """Every server writes its part of all tables below `directory` on its own host; whole or not at all.
-        mode: 0 all rows, 1 those changed since the last save, 2 those that make up a model to serve, 3 a
-        checkpoint."""
+        mode: 0 all rows, 1 those whose score has grown by their accessor's delta_threshold since the last
+        save of mode 1 or 2 (at the default of 0, and in tables without statistics, all), 2 those that make up
+        a model to serve, 3 a checkpoint."""
         _native.ps_save(self._client, os.fspath(directory), mode)
 
     def load(self, directory: str | os.PathLike[str]) -> str:

@@ -166,6 +166,24 @@ def test_what_cannot_be_meant_is_refused_by_name(tmp_path):
     assert "not refused" not in out
 
 
+@pytest.mark.parametrize("accessor,counts", [
+    ("None", [100, 100, 100]), ("ps.Accessor('ctr')", [100, 100, 100]),
+    ("ps.Accessor('ctr', delta_threshold=0.1)", [100, 2, 1])])
+def test_saves_of_mode_1_have_the_rows_that_changed_by_the_threshold(tmp_path, accessor, counts):
+    run(tmp_path, f"""
+        def tables():
+            return [ps.SparseTable("emb", 2, rule="sum", accessor={accessor})]
+        with ps.Client(tables()) as client:
+            for number, keys in enumerate((np.arange(100), np.array([3, 4]), np.array([7]))):
+                client.push("emb", keys, np.ones((len(keys), 2)))
+                client.save(f"{{number}}", 1)
+        for number, count in enumerate({counts}):
+            with ps.Client(tables()) as reader:
+                reader.load(f"{{number}}")
+                assert reader.rows("emb") == count, number
+        """)
+
+
 def test_a_server_by_hand_and_two_trainers_share_rows_and_save_them(tmp_path):
     run(tmp_path, """
         import threading
