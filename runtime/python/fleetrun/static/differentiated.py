@@ -26,11 +26,11 @@ def differentiate(
 ) -> dict[str, Variable]:
     """append_backward() with another result, {variable: its gradient}; with an optimizer gradients are of
     rows where it can take them. Throws: as append_backward()."""
-    if is_trained(program) or program.has_var(grad_var_name(loss.name)):
+    if is_trained(program):
         raise Error(
             "config",
-            f"the program has gradients already, and those of {loss.name} are asked for",
-            "call minimize(), append_backward() or gradients() once for a program",
+            f"the program has an optimizer already, and the gradients of {loss.name} are asked for",
+            "call append_backward() or gradients() before minimize()",
         )
     expect_first_order(program, loss)
     if optimizer is None:
