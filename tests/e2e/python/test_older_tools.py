@@ -146,7 +146,11 @@ first = fluid.backward.append_backward(fluid.layers.reduce_sum(x * w))
 loss = fluid.layers.reduce_sum(w * w)
 second, third = (fluid.backward.append_backward(loss) for _ in range(2))
 numbers = {"x": np.arange(6, dtype="float32").reshape(2, 3), "by": np.linspace(-1, 1, 6).reshape(2, 3).astype("float32")}
+_, moving = fluid.optimizer.SGD(0.5).minimize(fluid.layers.reduce_sum(w * 3.0))
 exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+assert exe.run(feed=numbers, fetch_list=[moving[0][1]])[0].tolist() == [3, 3, 3]
+assert (np.array(fluid.global_scope().find_var(w.name).get_tensor()) == -1).all()
 exe.run(fluid.default_startup_program())
 found = exe.run(feed=numbers, fetch_list=[slope, weighed, first[0][1], second[0][1], third[0][1]])
 np.testing.assert_allclose(found[2], numbers["x"].sum(0))

@@ -224,7 +224,7 @@ class Optimizer:
         main = loss.program
         self._take_clip(main)
         startup = startup_program or rates.startup_of(main)
-        trained = any(parameter.trainable for parameter in main.all_parameters())
+        trained = [one for one in main.all_parameters() if one.trainable]
         if not trained or not differentiated.reaches_parameter(main, loss):
             reason = (
                 "it is computed from no trainable parameter"
@@ -242,6 +242,7 @@ class Optimizer:
             config.adam_d2sum = True
         # Elsewhere no server knows what the others send.
         config.clips_means = servers and mode == "sync"
+        before = {each.name for each in main.list_vars()}
         plan = _native.distribute(
             main.native,
             startup.native,
@@ -259,11 +260,8 @@ class Optimizer:
         attach(
             main, Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None)
         )
-        return [], [
-            (parameter, parameter.name + "@GRAD")
-            for parameter in main.all_parameters()
-            if parameter.trainable and main.has_var(parameter.name + "@GRAD")
-        ]
+        made = [(one, differentiated.gradient_name(one.name, before)) for one in trained]
+        return [], [pair for pair in made if main.has_var(pair[1])]
 
     def _native_config(self, main, rate):
         config = _native.OptimizerConfig()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._types import Mapping, Parameter, Program, Sequence, Variable
 from fleetrun.static.training import is_trained
 
-__all__ = ["differentiate", "expect_rows", "grad_var_name", "KEYS", "pairs"]
+__all__ = ["differentiate", "expect_rows", "grad_var_name", "gradient_name", "KEYS", "pairs"]
 
 # The parameters that were looked up with is_sparse, where append_backward() gave them gradients of all rows.
 _SPARSE: SideTable[set[str]] = SideTable("sparse_parameters", set)
@@ -40,13 +42,13 @@ def differentiate(
     before = {each.name for each in program.list_vars()}
     made = _native.append_backward(program.native, loss.name, optimizer)
     KEYS.of(program).update({gradient: keys for _, gradient, keys in made if keys})
-    found = {name: program.var(new) for name in before if program.has_var(new := _first_free(name, before))}
+    found = {name: program.var(new) for name in before if program.has_var(new := gradient_name(name, before))}
     for gradient in found.values():
         gradient.stop_gradient = False  # which expect_first_order() asks
     return found
 
 
-def _first_free(name, taken):
+def gradient_name(name: str, taken: Container[str]) -> str:
     """What the gradient of a variable is called where these names are taken, by earlier gradients too."""
     gradient, k = grad_var_name(name), 0
     while gradient in taken:
