@@ -39,7 +39,7 @@ def test_a_short_cut_through_the_campaign(script):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.fullmatch(r"\d+ runs, 0 failures", done.stdout.splitlines()[-1]), done.stdout
