@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "runtime/base/error_copy.h"
@@ -33,11 +34,13 @@ MessageParts parts_of(std::span<const std::byte> message, std::int64_t tag) {
   return parts;
 }
 
-Inbox::Posted Inbox::post(std::span<std::byte> bytes, std::optional<int> source, std::int64_t tag) {
+Inbox::Posted Inbox::post(std::span<std::byte> bytes, std::optional<int> source, std::int64_t tag,
+                          std::shared_ptr<void> owner) {
   const auto receive = std::make_shared<Receive>();
   receive->bytes = bytes;
   receive->source = source;
   receive->tag = tag;
+  receive->owner = std::move(owner);
   const std::lock_guard lock(mutex_);
   const auto kept = std::ranges::find_if(
       kept_, [&](const Kept& each) { return each.tag == tag && receive->wants(each.source); });
@@ -78,13 +81,17 @@ void Inbox::serve(int source, Communicator& incoming) noexcept {
 }
 
 void Inbox::fail(int source, const Error& why) {
+  std::list<Posted> failed;
   const std::lock_guard lock(mutex_);
   served_.erase(source);
-  posted_.remove_if([&](const Posted& each) {
-    if (!each->wants(source)) return false;
-    end(*each, separate_copy(why));
-    return true;
-  });
+  for (auto each = posted_.begin(); each != posted_.end();) {
+    const auto next = std::next(each);
+    if ((*each)->wants(source)) {
+      end(**each, separate_copy(why));
+      failed.splice(failed.end(), posted_, each);
+    }
+    each = next;
+  }
 }
 
 void Inbox::close() {
@@ -115,8 +122,10 @@ void Inbox::take(int source, Communicator& incoming) {
       throw;
     }
   }
+  Posted taker = receive;
   const std::lock_guard lock(mutex_);
-  if (const Posted taker = receive ? receive : unpost_first(source, head.tag))
+  if (!taker) taker = unpost_first(source, head.tag);
+  if (taker)
     hand_over(*taker, source, bytes);
   else
     kept_.push_back({source, head.tag, std::move(own), bytes});

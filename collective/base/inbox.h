@@ -39,6 +39,7 @@ class Inbox {
     std::span<std::byte> bytes;
     std::optional<int> source;  // none: any
     std::int64_t tag = 0;
+    std::shared_ptr<void> owner;  // keeps the bytes; let go of without a lock
     std::atomic<bool> has_ended = false;
     // What follows counts once it has ended.
     int sender = -1;
@@ -51,9 +52,10 @@ class Inbox {
   /// `name`: of the group, for messages.
   explicit Inbox(std::string name) : name_(std::move(name)) {}
 
-  /// Takes the next message of `source`, none: of any rank, with this tag. The bytes stay the receive's until
-  /// it has ended, or was withdrawn.
-  Posted post(std::span<std::byte> bytes, std::optional<int> source, std::int64_t tag);
+  /// Takes the next message of `source`, none: of any rank, with this tag. `owner` keeps the bytes
+  /// until it has ended, or was withdrawn.
+  Posted post(std::span<std::byte> bytes, std::optional<int> source, std::int64_t tag,
+              std::shared_ptr<void> owner = nullptr);
   /// Whether it has ended before this.
   bool wait(const Receive& receive, std::chrono::steady_clock::time_point until);
   /// Whether nothing has come for it, and nothing will.

@@ -151,10 +151,9 @@ std::vector<CallPtr> make_message(const ViewPtr& values, std::int64_t tag) {
   return calls;
 }
 
-/// A receive that was posted, with the array that it writes.
+/// A receive that was posted.
 struct Receive {
   std::shared_ptr<Inbox> inbox;
-  ViewPtr values;
   Inbox::Posted posted;
 };
 using ReceivePtr = std::shared_ptr<Receive>;
@@ -162,7 +161,7 @@ using ReceivePtr = std::shared_ptr<Receive>;
 ReceivePtr post(const std::shared_ptr<Inbox>& inbox, const ViewPtr& values, std::optional<int> source,
                 std::int64_t tag) {
   const std::span bytes(static_cast<std::byte*>(values->data()), values->bytes());
-  return std::make_shared<Receive>(Receive{inbox, values, inbox->post(bytes, source, tag)});
+  return std::make_shared<Receive>(Receive{inbox, inbox->post(bytes, source, tag, values)});
 }
 
 /// In steps, between which Python sees signals.

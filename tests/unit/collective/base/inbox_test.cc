@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -77,6 +79,21 @@ TEST_CASE("messages come by tag and source, whatever their order and size, poste
     CHECK(from_any == bytes_of(size, 9));
     sender.join();
   }
+}
+
+TEST_CASE("the bytes are kept until the message is in them, also where nobody has the receive any more") {
+  Office office;
+  auto bytes = std::make_shared<Bytes>(kSmall);
+  const std::weak_ptr<Bytes> kept = bytes;
+  const std::span place = *bytes;
+  office.inbox.post(place, 0, 1, std::move(bytes));
+  CHECK_FALSE(kept.expired());
+  Bytes next(1);
+  const auto later = office.inbox.post(next, 0, 2);
+  office.send(0, bytes_of(kSmall, 1), 1);
+  office.send(0, bytes_of(1, 1), 2);
+  CHECK(office.ends(later));
+  CHECK(kept.expired());
 }
 
 TEST_CASE("a receive of another size fails by itself, and one that is withdrawn gets nothing") {
