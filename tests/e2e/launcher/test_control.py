@@ -314,8 +314,8 @@ def test_top_keeps_a_table_up_to_date_and_puts_the_terminal_back(control, termin
 
 
 def test_ctrl_c_on_a_terminal_names_whom_it_waits_for_and_twice_does_not_wait(control, terminal):
-    control.work.script("stubborn.sh", "#!/bin/sh\ntrap '' TERM INT\necho deaf\nwhile :; do sleep 0.01; done\n",
-                        0o755)
+    control.work.script("stubborn.sh", "#!/bin/sh\ntrap '' TERM INT\necho deaf\n"
+                                       "while :; do sleep 0.01; done\n", 0o755)
     job = terminal("--grace=100", "--nproc_per_node=2", "./stubborn.sh")
     job.read_until(b"status running")
     job.read_until(b"deaf")
