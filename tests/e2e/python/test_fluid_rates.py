@@ -176,3 +176,33 @@ assert np.array_equal(first, _fetch_var(seeded[0].name)) and first.std() > 0
 _fetch_var("table", return_numpy=False).set(np.ones((5, 2), "float32"), fluid.CPUPlace())
 assert exe.run(feed={"x": np.zeros((3, 2), "float32"), "rate": np.float32(0.5)}, fetch_list=[total])[0] == 5
 """)
+
+
+@pytest.mark.parametrize("call", ["run", "train_from_dataset"])
+def test_a_number_is_the_rate_also_where_the_startup_program_has_not_run(run, call):
+    run(f"""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [None, 1])
+w = paddle.create_parameter([1], "float32", name="w")
+paddle.optimizer.SGD(0.5).minimize(paddle.mean(x * w))
+scope = paddle.static.global_scope()
+scope.var("w").set(np.float32([3]))
+exe = paddle.static.Executor()
+if "{call}" == "run":
+    exe.run(feed={{"x": np.float32([[1], [3]])}})
+else:
+    with open("rows", "w") as file:
+        file.write("1 1\\n1 3\\n")
+    dataset = paddle.distributed.QueueDataset()
+    dataset.init(use_var=[x], pipe_command="cat", batch_size=2, thread_num=1)
+    dataset.set_filelist(["rows"])
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset)
+assert np.array(scope.find_var("w")) == 2
+assert np.array(scope.find_var("learning_rate_0")) == 0.5
+scope.find_var("learning_rate_0").get_tensor().set(np.float32([0.25]))
+exe.run(feed={{"x": np.float32([[4]])}})
+assert np.array(scope.find_var("w")) == 1
+""")

@@ -172,7 +172,7 @@ class Optimizer:
         )
         startup = self._startup or rates.startup_of(main)
         self._take_clip(main)
-        schedule, rate, config = self._native_rate(main, startup, servers=False)
+        schedule, rate, number, config = self._native_rate(main, startup, servers=False)
         keys = differentiated.KEYS.of(main)
         named = [
             (parameter.name, gradient.name, keys.get(gradient.name, "")) for parameter, gradient in given
@@ -181,7 +181,8 @@ class Optimizer:
         _native.append_updates(main.native, startup.native, clipped, config)
         made = any(not gradient.startswith(parameter + "@GRAD") for parameter, gradient, _ in named)
         clips = self.grad_clip is not None
-        training = Training(_native.TablePlan(), "async", False, (main, startup), schedule, rate, clips)
+        tables = _native.TablePlan()
+        training = Training(tables, "async", False, (main, startup), schedule, rate, clips, number)
         training.makes_gradients = made
         attach(main, training)
         return []
@@ -192,9 +193,10 @@ class Optimizer:
             self.grad_clip, self._clipped = clip.own_clip(main)
 
     def _native_rate(self, main, startup, servers):
-        """(who says the learning rate, the variable that has it, the engine's config). A number is in a
-        variable, too, which scripts read and set in the scope; but servers and tables are told it once."""
-        schedule, rate, given = None, "", self._learning_rate_map.get(main, self._learning_rate)
+        """(who says the learning rate, the variable that has it, the number that it is at first, the engine's
+        config). A number is in a variable, too, which scripts read and set in the scope; but servers and
+        tables are told it once."""
+        schedule, rate, number, given = None, "", None, self._learning_rate_map.get(main, self._learning_rate)
         if isinstance(given, LRScheduler):
             schedule, rate = self, rates.rate_variable(main, startup, self.get_lr())
             if given.by_step:
@@ -202,10 +204,11 @@ class Optimizer:
         elif isinstance(given, framework.Variable):
             rate = rates.computed_rate(given)
         elif not servers and not main.native.has_operator("sparse_embedding"):
-            rate = rates.rate_variable(main, startup, self.get_lr())
+            number = self.get_lr()
+            rate = rates.rate_variable(main, startup, number)
         if rate:
             self._learning_rate_map.setdefault(main, main.var(rate))
-        return schedule, rate, self._native_config(main, rate)
+        return schedule, rate, number, self._native_config(main, rate)
 
     def distribute(
         self,
@@ -235,7 +238,7 @@ class Optimizer:
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
         differentiated.expect_first_order(main, loss)
-        schedule, rate, config = self._native_rate(main, startup, servers)
+        schedule, rate, number, config = self._native_rate(main, startup, servers)
         if not servers:
             say_what_is_dense(self, main)
         if adam_d2sum:
@@ -257,9 +260,8 @@ class Optimizer:
                 f"the program computes the learning rate {rate}, and tables are told it by the trainer",
                 "use a schedule of paddle.optimizer.lr or fluid.layers, or embeddings without is_sparse",
             )
-        attach(
-            main, Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None)
-        )
+        clips = self.grad_clip is not None
+        attach(main, Training(plan, mode, servers, (main, startup), schedule, rate, clips, number))
         made = [(one, differentiated.gradient_name(one.name, before)) for one in trained]
         return [], [pair for pair in made if main.has_var(pair[1])]
 

@@ -84,13 +84,14 @@ class Executor:
             RUNS.of(program).runner = None
             if _is_data_parallel(compiled):
                 compiled.replica_runner = None
+        training = tables_of(program) if is_trained(program) else None
+        if training is not None:
+            training.set_rate(scope.native)
         runner = _replica_runner(compiled, program, scope)
         parallel = runner is not None
         if not parallel:
             runner = _runner(program, scope)
-        training = tables_of(program) if is_trained(program) else None
         if training is not None:
-            training.set_rate(scope.native)
             training.step_with(runner)
         fed: dict[str, Any] = {}
         if parallel and len(parts) > 1:

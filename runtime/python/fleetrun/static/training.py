@@ -23,7 +23,8 @@ __all__ = ["attach", "TrainerOptions", "is_trained", "share", "tables_of", "Trai
 class Training:
     """A program's tables. `distributed`: they lie on servers, and fleet.init_worker() connects to them;
     otherwise they lie in this process and are made when first needed. `schedule`: the optimizer that says
-    the learning rate, None for one that stays; `rate`: the variable from which updates read it."""
+    the learning rate, None for one that stays; `rate`: the variable from which updates read it;
+    `number`: what that holds where the startup program has not run, None: nothing."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class Training:
         schedule: Any = None,
         rate: str = "",
         clips: bool = False,
+        number: float | None = None,
     ) -> None:
         self.plan = plan
         self.mode = mode
@@ -51,6 +53,7 @@ class Training:
         # Whether a script made the gradients that parameters move by: from those of its own batch alone.
         self.makes_gradients = False
         self._rate = rate
+        self._number = number
         # Tells passes over the same files apart where trainers share them; 0 where they do not.
         self.part = 0
         self._client: _native.Client | None = None
@@ -86,13 +89,15 @@ class Training:
 
     def set_rate(self, scope: _native.Scope) -> None:
         """Tells the learning rate of now to those who apply it: before a step, or a pass."""
-        if self.schedule is not None:
-            import numpy
+        import numpy
 
+        if self.schedule is not None:
             rate = self.schedule.get_lr()
             scope.set_value(self._rate, numpy.array([rate], dtype=numpy.float32))
             if self.plan.tables():
                 self.client.set_rate(rate)
+        elif self._number is not None and not scope.has(self._rate):
+            scope.set_value(self._rate, numpy.array([self._number], dtype=numpy.float32))
 
     @property
     def counts_steps(self) -> bool:
