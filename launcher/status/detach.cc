@@ -11,20 +11,25 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "launcher/logs/log_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/own_file.h"
+#include "runtime/base/still_here.h"
 
 namespace fleetrun::launcher {
 namespace {
 
 // A process counts as started when it has a pid; a program that cannot be executed says so a moment later.
 constexpr std::chrono::milliseconds kSettled{50};
+constexpr std::string_view kInit = "/fleetrun-init";
 constexpr std::size_t kMaxShown = 1 << 20;  // of launch.log
 
 /// Signals that the foreground passes on while it waits.
@@ -99,25 +104,46 @@ void settle_in_background(const UniqueFd& launch_log) {
   ::dup2(launch_log.value(), STDERR_FILENO);
 }
 
+/// Whether the process does not run its program yet, or has ended and that was not told yet.
+bool is_beginning(pid_t pid) {
+  char name[4096];
+  const ssize_t size = ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), name, sizeof name);
+  if (size < 0) return errno == ENOENT;
+  return std::string_view(name, static_cast<std::size_t>(size)).ends_with(kInit);
+}
+
 class Teller final : public JobPart {
  public:
   Teller(JobControl& control, std::shared_ptr<UniqueFd> running)
       : settled_(control.loop()), running_(std::move(running)) {}
 
   void on_event(const JobEvent& event) override {
-    if (std::holds_alternative<event::ProcessNotStarted>(event)) settled_.cancel();
-    if (!std::holds_alternative<event::AllRunning>(event) || !*running_) return;
-    settled_.expires_after(kSettled);
-    settled_.async_wait([running = running_](const boost::system::error_code& error) {
-      if (error || !*running) return;
-      (void)!::write(running->value(), "R", 1);
-      running->reset();
-    });
+    if (const auto* started = std::get_if<event::ProcessStarted>(&event))
+      pids_[started->index] = started->pid;
+    else if (const auto* exited = std::get_if<event::ProcessExited>(&event))
+      pids_.erase(exited->index);
+    else if (std::holds_alternative<event::ProcessNotStarted>(event))
+      settled_.cancel();
+    else if (std::holds_alternative<event::AllRunning>(event))
+      look_later();
   }
 
  private:
+  void look_later() {
+    settled_.expires_after(kSettled);
+    settled_.async_wait(still_here_.only([this](const boost::system::error_code& error) {
+      if (error || !*running_) return;
+      if (std::any_of(pids_.begin(), pids_.end(), [](const auto& at) { return is_beginning(at.second); }))
+        return look_later();
+      (void)!::write(running_->value(), "R", 1);
+      running_->reset();
+    }));
+  }
+
   boost::asio::steady_timer settled_;
   std::shared_ptr<UniqueFd> running_;  // with what waits
+  std::map<std::size_t, pid_t> pids_;  // by index in the plan
+  StillHere still_here_;
 };
 
 }  // namespace
