@@ -115,9 +115,10 @@ def test_shards_are_loaded_on_another_number_of_ranks(torch_python, tmp_path):
              tmp_path / "kept"], cwd=tmp_path, text=True, capture_output=True, timeout=DEADLINE,
             env=clean_environment(**more), stdin=subprocess.DEVNULL)
         log = (tmp_path / "log" / "workerlog.0").read_text()
-        if "is older than" in log or "No module named" in log:
+        told = done.stdout + done.stderr + log  # of whichever rank came to it first
+        if "is older than" in told or "No module named 'torch.distributed.checkpoint'" in told:
             pytest.skip("this PyTorch is too old")
-        assert done.returncode == 0 and "done" in log, done.stdout + done.stderr + log
+        assert done.returncode == 0 and "done" in log, told
         found[what, ranks] = re.search(r"digest (\w+)\nafter (\S+)", log).groups()
     assert len({digest for digest, _ in found.values()}) == 1, found
     losses = [float(after) for _, after in found.values()]
