@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy
+
 from fleetrun import _native
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
@@ -89,8 +91,6 @@ class Training:
 
     def set_rate(self, scope: _native.Scope) -> None:
         """Tells the learning rate of now to those who apply it: before a step, or a pass."""
-        import numpy
-
         if self.schedule is not None:
             rate = self.schedule.get_lr()
             scope.set_value(self._rate, numpy.array([rate], dtype=numpy.float32))
