@@ -75,7 +75,6 @@ said.append(read())
 
 @pytest.mark.parametrize("lines, parts", [
     ("dataset.init(no_such=1)", ["TypeError", "no_such"]),
-    ("dataset.init(input_type=1)", ["input_type=1", "leave input_type at its default, 0"]),
     ("dataset.init(bad_line='skip')", ["bad_line='skip'", "skip:N"]),
     ("dataset.init(batch_size=0)", ["batch_size=0"]),
     ("dataset.init(thread_num=-1)", ["thread_num=-1"]),

@@ -32,6 +32,40 @@ print(exe.run(feed=feed, fetch_list=[slot], return_numpy=False)[0].recursive_seq
         "fleetrun: warning: Executor.run: feed 'pruned' has no effect: the program has no such variable"]
 
 
+def test_what_is_for_servers_does_nothing_in_a_job_without_them(run):
+    done = run(HEAD + """
+from fleetrun.distributed import fleet
+fleet.init()
+for times in range(2):
+    fleet.init_server()
+    fleet.run_server()
+    fleet.init_worker()
+print(fleet.server_index(), fleet.server_num())
+""")
+    assert done.stdout == "0 0\n"
+    assert done.stderr.splitlines() == [
+        f"fleetrun: warning: fleet.{call}() has no effect: the job has no servers"
+        for call in ("init_server", "run_server", "init_worker")]
+
+
+def test_a_line_is_an_example_also_where_a_batch_is_said(run):
+    done = run(HEAD + """
+open("lines", "w").write("2 1 2\\n1 3\\n")
+slot = paddle.static.data("slot", [None, 1], "int64", lod_level=1)
+total = fluid.layers.sequence_pool(paddle.cast(slot, "float32"), "sum")
+for kind in (paddle.distributed.QueueDataset, paddle.distributed.InMemoryDataset):
+    dataset = kind()
+    dataset.init(batch_size=2, input_type=1, use_var=[slot], pipe_command="cat")
+    dataset.set_filelist(["lines"])
+    if kind is paddle.distributed.InMemoryDataset:
+        dataset.load_into_memory()
+    exe.infer_from_dataset(dataset=dataset, fetch_list=[total], print_period=1)
+""")
+    assert done.stdout.count("[2]:[3,3]") == 2
+    assert [line for line in done.stderr.splitlines() if "input_type" in line] == [
+        "fleetrun: warning: QueueDataset.init(input_type=1) has no effect: a line is an example"]
+
+
 def test_a_last_axis_of_one_may_be_left_out(run):
     done = run(HEAD + """
 x = paddle.static.data("x", [None, 1])

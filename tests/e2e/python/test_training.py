@@ -236,7 +236,6 @@ print("went on")
      "1 in fetch_list and 2 in fetch_info"),
     ("exe.train_from_dataset(dataset=dataset, fetch_handler=print)", "train_from_dataset(fetch_handler="),
     ("dataset.init(batch_size=0)", "QueueDataset: batch_size=0"),
-    ("dataset.init(input_type=1)", "QueueDataset.init(input_type=1) is not supported"),
     ("paddle.distributed.QueueDataset().native()", "the dataset has no variables"),
 ])
 def test_what_training_cannot_do_is_named(run, code, what):

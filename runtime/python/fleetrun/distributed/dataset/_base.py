@@ -167,8 +167,11 @@ class DatasetBase(Kept):
         self.filelist = [filelist] if isinstance(filelist, str) else [os.fspath(name) for name in filelist]
 
     def set_input_type(self, input_type: int) -> None:
-        """0, an example per line; Paddle's 1 (a batch per line) is refused. Throws: Error(config)."""
-        refuse(f"{self._name()}.init", input_type=(input_type, 0))
+        """An example per line, also where Paddle's 1 (a batch per line) is asked for, which its readers of
+        lines do not know either."""
+        if input_type:
+            given = f"{self._name()}.init(input_type={input_type})"
+            warn_once("input_type", f"{given} has no effect: a line is an example")
 
     def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
         """The Hadoop file system of names like hdfs:/file, read by `hadoop fs -cat` where there is no

@@ -156,9 +156,8 @@ class Fleet(Saving):
         return (0, max(count, 1)) if position is None else (position, count)
 
     def server_index(self) -> int:
-        """The server's rank. Throws: Error(config) on a trainer."""
-        self._need(server=True, call="server_index")
-        return self._role.rank
+        """The server's rank; on a trainer its own, as in Paddle."""
+        return self._need_role("server_index").rank
 
     def server_num(self) -> int:
         """The number of servers; 0 for a process that trains alone."""
@@ -177,6 +176,13 @@ class Fleet(Saving):
         if self._need_role(call).is_server() != server:
             here, there = ("a trainer", "a server") if server else ("a server", "a trainer")
             raise Error("config", f"fleet.{call} on {here}: it is for {there}", "ask fleet.is_server() first")
+
+    def _has_no_servers(self, call):
+        """Whether the job has none, for whom this call would be: it does nothing then, which is said once."""
+        alone = not self._need_role(call).server_endpoints
+        if alone:
+            warn_once(f"fleet.{call}", f"fleet.{call}() has no effect: the job has no servers")
+        return alone
 
     # ---- what is trained ----
 
@@ -356,6 +362,8 @@ class Fleet(Saving):
         from fleetrun import _native
         from fleetrun._arguments import refuse
 
+        if self._has_no_servers("init_server"):
+            return
         self._need(server=True, call="init_server")
         refuse("fleet.init_server", var_names=(var_names, None))
         training = self._need_training("init_server")
@@ -392,6 +400,8 @@ class Fleet(Saving):
     def run_server(self) -> None:
         """Serves until all trainers have said goodbye or SIGTERM comes; then returns, so that the script ends
         with 0."""
+        if self._has_no_servers("run_server"):
+            return
         self._need(server=True, call="run_server")
         if self._server is None:
             raise Error(
@@ -414,6 +424,8 @@ class Fleet(Saving):
         from fleetrun import _native, framework
 
         self._need(server=False, call="init_worker")
+        if self.training is None and self._has_no_servers("init_worker"):
+            return
         training = self._need_training("init_worker")
         if not training.distributed or training.connected:
             return
