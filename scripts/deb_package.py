@@ -29,7 +29,8 @@ PACKAGES = {
         ("usr/lib/python3",),
         {"Section": "python",
          "Depends": "{libraries}, python3 (>= 3.11), python3 (<< 3.12), python3-numpy, "
-                    f"fleetrun (= {VERSION})"},
+                    f"fleetrun (= {VERSION})",
+         "Recommends": "python3-six, python3-decorator, python3-pil"},
         "parameter servers, collectives and data sets for training, in Python", (),
     ),
     "libfleetrun-dev": (
