@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 from fleetrun_job import Workplace  # noqa: E402
+from reader import Reader  # noqa: E402
 
 
 @pytest.fixture
@@ -23,3 +24,9 @@ def work(tmp_path):
 def python():
     """An interpreter by its real path, so that no shim in front of it costs time."""
     return os.path.realpath(sys.executable)
+
+
+@pytest.fixture
+def reader(tmp_path):
+    """Who stands in a checkout and types what pages show."""
+    return Reader(tmp_path)

@@ -1,56 +1,48 @@
-"""The README's commands, typed where its reader stands after the quickstart."""
-import os
+"""The README's blocks, typed where its reader stands after the quickstart; and the README in Chinese."""
 import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
+from pages import Page
+from reader import ROOT
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-README = (EXAMPLES.parent / "README.md").read_text()
+README, CHINESE = Page(ROOT / "README.md"), Page(ROOT / "README.zh.md")
 
 
-def commands(title):
-    """The lines of the first block below `title`, without their comments."""
-    block = README.partition(f"\n## {title}\n")[2].partition("```\n")[2].partition("```\n")[0]
-    lines = [re.split(r"\s+#\s", line)[0] for line in block.splitlines()]
-    assert lines, f"the README has no block below {title}"
-    return lines
+def test_each_block_runs(reader):
+    reader.prepare_sample()
+    printed = reader.reads(README)
+    assert not list(README.missing(printed))
+    assert (reader.sample / "trace.json").stat().st_size > 1000
+    assert (reader.sample / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.fixture
-def folder(example, python):
-    """The folder of the quickstart, with the sample in place of a year of flights, and its neighbour."""
-    copy = example("wide_and_deep")
-    prepared = python(copy, "prepare_data.py", "--sample", "--files", 4)
-    assert prepared.returncode == 0, prepared.stderr
-    shutil.copytree(EXAMPLES / "mlp", copy.parent / "mlp")
-    return copy
+def test_only_what_takes_minutes_is_left_out():
+    assert [block.options.get("skip") for block in README.blocks if "skip" in block.options] == [
+        "minutes: it installs and builds", "tests/e2e/package does", "another machine, another time"]
 
 
-def typed(folder, line):
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    return subprocess.run(["bash", "-ec", line], cwd=folder, env=environment, text=True,
-                          capture_output=True, timeout=300)
+def test_links_lead_somewhere():
+    assert not list(README.dead_links()) + list(CHINESE.dead_links())
 
 
-def test_each_command_of_the_launcher_runs(folder):
-    first, *rest = commands("The launcher")
-    assert first == ". .venv/bin/activate; cd examples/wide_and_deep"
-    assert len(rest) == 6
-    for line in rest:
-        done = typed(folder, line)
-        if "--gpus" in line and not Path("/dev/nvidia1").exists():
-            assert done.returncode == 125 and "this host has" in done.stderr, line + done.stderr
-        else:
-            assert done.returncode == 0, line + done.stdout + done.stderr
+def test_both_languages_have_the_same_blocks_and_figures():
+    assert [block.code() for block in CHINESE.blocks] == [block.code() for block in README.blocks]
+    assert [block.options for block in CHINESE.blocks] == [block.options for block in README.blocks]
+    assert [level for level, _ in CHINESE.headings] == [level for level, _ in README.headings]
+    for english, chinese in zip(sections(README), sections(CHINESE), strict=True):
+        assert code_words(chinese) == code_words(english)
+        assert figures(chinese) == figures(english)
 
 
-def test_each_command_that_shows_where_the_time_goes_runs(folder):
-    for line in commands("Where the time goes"):
-        done = typed(folder, line)
-        assert done.returncode == 0, line + done.stdout + done.stderr
-    assert (folder / "trace.json").stat().st_size > 1000
-    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+def sections(page):
+    return re.split(r"^#+ ", page.prose, flags=re.MULTILINE)
+
+
+def code_words(text):
+    """What stands between backticks; the order of a sentence is its language's own."""
+    return sorted(" ".join(word.split()) for word in re.findall(r"`([^`]+)`", text))
+
+
+def figures(text):
+    """Its numbers, but for those that are part of a name."""
+    plain = re.sub(r"`[^`]+`", "", text)
+    return sorted(re.findall(r"(?<![A-Za-z\d.])\d+(?:[.,]\d+)*", plain))
