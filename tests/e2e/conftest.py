@@ -29,4 +29,6 @@ def python():
 @pytest.fixture
 def reader(tmp_path):
     """Who stands in a checkout and types what pages show."""
-    return Reader(tmp_path)
+    someone = Reader(tmp_path)
+    yield someone
+    someone.close()

@@ -29,20 +29,38 @@ class Reader:
                        check=True, capture_output=True, timeout=DEADLINE)
 
     def torch(self):
-        """What makes `fleetrun` start an interpreter that has PyTorch; nothing where there is none."""
-        (self.folder / "torch").mkdir(exist_ok=True)
-        found = find_torch_python(self.folder / "torch")
+        """What makes `fleetrun` start an interpreter that has PyTorch, that of an environment which is active
+        then; nothing where there is none."""
+        links, programs = self.folder / "links", self.folder / "torch" / "bin"
+        links.mkdir()
+        found = find_torch_python(links)
         if not found:
             return ""
-        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in found[1].items())
-        return f'fleetrun() {{ {variables} command fleetrun --python={shlex.quote(str(found[0]))} "$@"; }}'
+        if found[0] == sys.executable:
+            return ":"
+        programs.mkdir(parents=True)
+        for name in ("python", "python3"):
+            (programs / name).symlink_to(found[0])
+        variables = {**found[1], "VIRTUAL_ENV": str(programs.parent)}
+        set_ones = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        return f'fleetrun() {{ {set_ones} command fleetrun "$@"; }}'
 
     def reads(self, page):
         """Types the page's blocks, and returns what they print."""
         needs_torch = any(block.options.get("needs") == "torch" for block in page.blocks)
         script = page.script(self.torch() if needs_torch else "", gpus=pathlib.Path("/dev/nvidia1").exists())
-        path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
         done = subprocess.run(["bash", "-c", script], cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=DEADLINE, env=clean_environment(PATH=path))
+                              stderr=subprocess.STDOUT, timeout=DEADLINE, env=self.environment())
         assert done.returncode == 0, f"{page.path.name}: {done.stdout[-6000:]}"
         return done.stdout
+
+    def environment(self):
+        """With jobs of its own: lists show no others."""
+        path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+        return clean_environment(PATH=path, FLEETRUN_RUN_DIR=str(self.folder / "run"))
+
+    def close(self):
+        """Ends a job that a page left in the background."""
+        fleetrun = pathlib.Path(sys.executable).with_name("fleetrun")
+        subprocess.run([fleetrun, "stop", "--now"], env=self.environment(), capture_output=True,
+                       timeout=DEADLINE)
