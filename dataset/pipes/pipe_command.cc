@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
@@ -32,6 +33,8 @@ std::string name_of(const PipeStage& stage) {
   switch (stage.kind) {
     case PipeStage::Kind::download:
       return "the download command '" + printable(stage.text) + "'";
+    case PipeStage::Kind::upload:
+      return "the upload command '" + printable(stage.text) + "'";
     case PipeStage::Kind::unpack:
       return stage.text;
     case PipeStage::Kind::command:
@@ -40,11 +43,18 @@ std::string name_of(const PipeStage& stage) {
   return "the pipe command '" + printable(stage.text) + "'";
 }
 
-std::string hint_for(const PipeStage& stage, const ExitReason& reason) {
+bool unpacks(const std::string& command) {
+  return std::ranges::any_of(std::array{"zcat", "gunzip", "gzip", "zstd"},
+                             [&](const char* program) { return command.find(program) != std::string::npos; });
+}
+
+std::string hint_for(const PipeStage& stage, const ExitReason& reason, bool is_unpacked) {
   if (stage.kind == PipeStage::Kind::unpack)
     return "a file whose name ends in .gz or .zst must be a whole file of that kind";
+  if (stage.kind == PipeStage::Kind::command && is_unpacked && unpacks(stage.text))
+    return "a file whose name ends in .gz or .zst is unpacked before the command gets it: leave that out";
   if (reason == ExitReason{ExitReason::Kind::exited, 127, false})
-    return "127 means that a program was not found: check its name, and the PATH of the trainer";
+    return "127 means that a program was not found: check its name, and the PATH of this process";
   if (reason == ExitReason{ExitReason::Kind::exited, 126, false})
     return "126 means that a program could not be run: is it executable?";
   return {};
@@ -189,7 +199,8 @@ void PipeCommand::judge() const {
         stage.kind != PipeStage::Kind::unpack &&
         reason == ExitReason{ExitReason::Kind::exited, 128 + SIGPIPE, false};
     if (reason.ok() || not_needed || inner_not_needed) continue;
-    fail(ErrorKind::data, stage, to_string(reason), hint_for(stage, reason));
+    const bool is_unpacked = i > 0 && options_.stages[i - 1].kind == PipeStage::Kind::unpack;
+    fail(ErrorKind::data, stage, to_string(reason), hint_for(stage, reason, is_unpacked));
   }
 }
 

@@ -25,7 +25,7 @@ namespace fleetrun::dataset {
 
 /// One process, and how an error calls it.
 struct PipeStage {
-  enum class Kind { download, unpack, command };
+  enum class Kind { download, unpack, command, upload };
   Kind kind = Kind::command;
   std::vector<std::string> argv;
   std::string text;  // as the user wrote it

@@ -139,7 +139,7 @@ TEST_CASE("a command that is not found says so") {
   CHECK(contains(error.what(), "the pipe command 'no-such-command-here' exited with 127"));
   CHECK(contains(error.what(), "command not found"));
   CHECK(error.hint() ==
-        "127 means that a program was not found: check its name, and the PATH of the trainer");
+        "127 means that a program was not found: check its name, and the PATH of this process");
 }
 
 TEST_CASE("a command that is no program says so") {
@@ -230,6 +230,16 @@ TEST_CASE("a remote file is what its download command prints, unpacked by its na
         "s3://a bucket/far: the download command 'echo no such object >&2; false' exited with 1; its "
         "standard error "
         "ends:\n    no such object");
+}
+
+TEST_CASE("a command that unpacks what is unpacked already is told so") {
+  const tests::TempDir directory;
+  const std::string text = directory.write("a", "1 5\n");
+  REQUIRE(::system(("gzip -k " + text).c_str()) == 0);
+  const Error error = error_of(options_for("zcat | cat", {text + ".gz"}));
+  CHECK(contains(error.what(), "the pipe command 'zcat | cat' exited with 1"));
+  CHECK(error.hint() ==
+        "a file whose name ends in .gz or .zst is unpacked before the command gets it: leave that out");
 }
 
 TEST_CASE("a command that prints nothing for the pipe_timeout is killed, and is an error") {
