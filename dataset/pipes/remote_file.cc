@@ -34,8 +34,7 @@ bool is_remote(std::string_view file) noexcept {
 
 std::vector<std::string> download_argv(const RemoteFiles& remote, const std::string& file,
                                        const std::vector<std::string>& environment) {
-  if (has_download_command(remote))
-    return {"bash", "-o", "pipefail", "-c", remote.download_command + " \"$1\"", "fleetrun-download", file};
+  if (has_download_command(remote)) return argv_with_name(remote.download_command, file);
   if (remote.fs_name.empty())
     throw Error(ErrorKind::config,
                 printable(file) + " is not a file of this host, and there is no command to fetch it",
@@ -44,6 +43,10 @@ std::vector<std::string> download_argv(const RemoteFiles& remote, const std::str
                 "hadoop");
   return {hadoop_program(environment),       "fs",   "-D", "fs.default.name=" + remote.fs_name, "-D",
           "hadoop.job.ugi=" + remote.fs_ugi, "-cat", file};
+}
+
+std::vector<std::string> argv_with_name(const std::string& command, const std::string& file) {
+  return {"bash", "-o", "pipefail", "-c", command + " \"$1\"", "fleetrun-copy", file};
 }
 
 std::string download_text(const RemoteFiles& remote) {

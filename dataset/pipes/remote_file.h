@@ -27,6 +27,9 @@ bool is_remote(std::string_view file) noexcept;
 std::vector<std::string> download_argv(const RemoteFiles& remote, const std::string& file,
                                        const std::vector<std::string>& environment);
 
+/// The program and arguments for a command that takes the file's name as one more argument.
+std::vector<std::string> argv_with_name(const std::string& command, const std::string& file);
+
 /// The command as the user knows it, for messages.
 std::string download_text(const RemoteFiles& remote);
 

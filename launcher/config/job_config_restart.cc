@@ -26,6 +26,9 @@ void read_ps_checkpoint(const Values& values, JobConfig& config) {
     config.ps_checkpoint = values["ps_checkpoint"].text;
     if (config.ps_checkpoint->empty())
       refuse(values["ps_checkpoint"], "a directory is wanted", "name one that the servers may write to");
+    if (config.ps_checkpoint->find("://") != std::string::npos)
+      refuse(values["ps_checkpoint"], "a directory of the servers' hosts is wanted",
+             "save tables there from the script, by --ps_upload_cmd");
   }
   config.ps_checkpoint_found = read_word<std::string>(
       values["ps_checkpoint_found"],
@@ -33,6 +36,8 @@ void read_ps_checkpoint(const Values& values, JobConfig& config) {
   config.ps_checkpoint_interval = read_duration(values["ps_checkpoint_interval"]);
   config.ps_log_sync =
       read_word<std::string>(values["ps_log_sync"], {{"process", "process"}, {"power", "power"}});
+  if (values.given("ps_upload_cmd")) config.ps_upload_cmd = values["ps_upload_cmd"].text;
+  if (values.given("ps_download_cmd")) config.ps_download_cmd = values["ps_download_cmd"].text;
 }
 
 }  // namespace

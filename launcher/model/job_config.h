@@ -207,6 +207,7 @@ struct JobConfig {
   std::string ps_checkpoint_found;
   std::chrono::milliseconds ps_checkpoint_interval{};
   std::string ps_log_sync;
+  std::string ps_upload_cmd, ps_download_cmd;  // empty: none
 
   std::optional<TorchrunSettings> torchrun;  // of `fleetrun torchrun`
 

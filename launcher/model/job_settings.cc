@@ -219,6 +219,14 @@ constexpr Setting kSettings[] = {
    "which failures an acknowledged push survives: the end of the server's process, or also a power failure "
    "of its host",
    "With `power` each answer waits until the disk has the push."},
+  {"ps_upload_cmd", "", "FLEETRUN_PS_UPLOAD_CMD", "None", "COMMAND", Group::restart, kOurs, Kind::value,
+   "how servers save tables to a place like s3://bucket/model: COMMAND gets a file's name there as its last "
+   "argument, and the file on its standard input",
+   "bash runs it, for each file, on the server's host. For s3 it may be `aws s3 cp -`, for HDFS "
+   "`hadoop fs -put -f -`. The manifest is copied last, so a save that broke off is never taken for one."},
+  {"ps_download_cmd", "", "FLEETRUN_PS_DOWNLOAD_CMD", "None", "COMMAND", Group::restart, kOurs, Kind::value,
+   "how servers load tables from there: COMMAND gets a file's name as its last argument and prints the file",
+   "`hadoop fs -cat` is one for HDFS."},
   {"elastic_level", "", "PADDLE_ELASTIC_LEVEL", "-1", "N", Group::restart, kPaddle, Kind::value,
    "0 or more turns --max_restart on; 1 or more makes a job of several hosts elastic"},
   {"elastic_timeout", "", "PADDLE_ELASTIC_TIMEOUT", "30", "SECONDS", Group::restart, kPaddle, Kind::value,

@@ -76,6 +76,13 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& r
     for (int local_rank = 0; local_rank < count; ++local_rank)
       plan.processes.push_back(make_process(role, local_rank, ranks, config, facts, plan));
   }
+  for (ProcessSpec& process : plan.processes) {
+    if (process.identity.role != Role::server) continue;
+    if (!config.ps_upload_cmd.empty())
+      process.environment.set("FLEETRUN_PS_UPLOAD_CMD", config.ps_upload_cmd);
+    if (!config.ps_download_cmd.empty())
+      process.environment.set("FLEETRUN_PS_DOWNLOAD_CMD", config.ps_download_cmd);
+  }
   keep_servers(config, facts, plan.roles[kServers], plan);
 }
 

@@ -1,6 +1,7 @@
 #include "ps/saving/part_loader.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <span>
 #include <utility>
@@ -254,12 +255,15 @@ struct PieceOfPart {
   std::uint32_t piece;
 };
 
-void read_pieces(const std::string& directory, const std::vector<PieceOfPart>& pieces, Loading& loading) {
+void read_pieces(const std::string& directory, const std::vector<PieceOfPart>& pieces, const FetchFile& fetch,
+                 Loading& loading) {
   const Manifest& manifest = loading.manifest;
   work_in_parallel(pieces.size(), [&](std::size_t i) {
     const auto [rank, piece] = pieces[i];
-    PieceReader reader(piece_path(directory, manifest, rank, piece), manifest.parts[rank][piece], loading);
-    reader.read(rank, piece);
+    const std::string path = piece_path(directory, manifest, rank, piece);
+    if (fetch) fetch(path);
+    PieceReader(path, manifest.parts[rank][piece], loading).read(rank, piece);
+    if (fetch) std::filesystem::remove(path);
   });
 }
 
@@ -286,7 +290,7 @@ const TableConfig* find_incomplete(const Loading& loading) {
 }  // namespace
 
 LoadedTables load_parts(const std::string& directory, const Manifest& manifest, ServerPlace place,
-                        const std::vector<TableConfig>& tables) {
+                        const std::vector<TableConfig>& tables, const FetchFile& fetch) {
   LoadedTables out;
   out.manifest = manifest;
   out.tables = std::make_unique<TableSet>(tables, place);
@@ -309,9 +313,9 @@ LoadedTables load_parts(const std::string& directory, const Manifest& manifest, 
       others.push_back({rank, 0});
     }
   }
-  read_pieces(directory, own, loading);
+  read_pieces(directory, own, fetch, loading);
   // Unless dense tables were split in another way then: their blocks are in the first pieces.
-  if (find_incomplete(loading) != nullptr) read_pieces(directory, others, loading);
+  if (find_incomplete(loading) != nullptr) read_pieces(directory, others, fetch, loading);
   if (const TableConfig* table = find_incomplete(loading)) {
     throw Error(ErrorKind::data, directory + ": values of table '" + table->name + "' are missing");
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,9 +26,12 @@ struct LoadedTables {
   std::string fallen_back = {};
 };
 
-/// The save that `manifest` names. Reads the pieces in parallel.
+/// Makes a file of the directory be there before it is read; afterwards it is removed.
+using FetchFile = std::function<void(const std::string& path)>;
+
+/// The save that `manifest` names. Reads the pieces in parallel. Throws what `fetch` throws, too.
 /// Throws: Error(data) naming the file and what is wrong with it, or what in it disagrees with `tables`.
 LoadedTables load_parts(const std::string& directory, const Manifest& manifest, ServerPlace place,
-                        const std::vector<TableConfig>& tables);
+                        const std::vector<TableConfig>& tables, const FetchFile& fetch = {});
 
 }  // namespace fleetrun::ps

@@ -19,13 +19,14 @@ LoadedTables load_by(const std::string& manifest_path, const std::string& direct
 }  // namespace
 
 LoadedTables load_tables(const std::string& directory, ServerPlace place,
-                         const std::vector<TableConfig>& tables, std::optional<std::uint64_t> wanted) {
+                         const std::vector<TableConfig>& tables, std::optional<std::uint64_t> wanted,
+                         const FetchFile& fetch) {
   const auto load = [&](const Manifest& manifest) {
     if (wanted && manifest.save != *wanted) {
       throw Error(ErrorKind::data, directory + ": save " + std::to_string(*wanted) +
                                        " no longer exists; save " + std::to_string(manifest.save) + " is");
     }
-    return load_parts(directory, manifest, place, tables);
+    return load_parts(directory, manifest, place, tables, fetch);
   };
   if (!wanted && is_paddle_checkpoint(directory)) return load_paddle_checkpoint(directory, place, tables);
   try {

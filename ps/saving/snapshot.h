@@ -13,11 +13,12 @@ namespace fleetrun::ps {
 
 /// This server's share of the newest save in `directory`, by any number of servers, in new tables. Where that
 /// one is damaged or not all there, the one before it is taken, and `fallen_back` says why. With `wanted`,
-/// that save or none. A checkpoint of Paddle 2.6.2 is known by itself (ps/saving/paddle_checkpoint.h).
+/// that save or none. `fetch`: of the pieces; the manifest is there. A checkpoint of Paddle 2.6.2 is known by
+/// itself (ps/saving/paddle_checkpoint.h).
 /// Throws: Error(data) naming the file that is damaged or missing;
 /// Error(config) when the save is of other tables.
 LoadedTables load_tables(const std::string& directory, ServerPlace place,
                          const std::vector<TableConfig>& tables,
-                         std::optional<std::uint64_t> wanted = std::nullopt);
+                         std::optional<std::uint64_t> wanted = std::nullopt, const FetchFile& fetch = {});
 
 }  // namespace fleetrun::ps

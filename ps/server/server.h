@@ -13,6 +13,7 @@
 #include "ps/base/table_config.h"
 #include "ps/base/wire.h"
 #include "ps/durable/write_barrier.h"
+#include "ps/saving/remote_directory.h"
 #include "ps/sync/trainer_registry.h"
 #include "ps/table/memory_quota.h"
 #include "ps/table/table_memory.h"
@@ -38,6 +39,8 @@ struct ServerOptions {
   std::function<std::uint64_t()> memory_used = resident_bytes;
   /// What the server keeps, so that it can be started again and go on.
   Durability durability = {};
+  /// What copies saves of directories that are not on the server's host.
+  CopyCommands copies = {};
   /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may
   /// take to come back. 0: it is lost at once.
   std::chrono::milliseconds recover_within{0};

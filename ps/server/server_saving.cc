@@ -1,10 +1,14 @@
 // Saving and loading on one server, in steps that the client leads through (ps/client/client_saving.cc).
 #include <utility>
 
+#include "dataset/pipes/remote_file.h"
 #include "ps/saving/paddle_checkpoint.h"
+#include "ps/saving/parallel.h"
+#include "ps/saving/remote_directory.h"
 #include "ps/saving/snapshot.h"
 #include "ps/saving/table_cut.h"
 #include "ps/server/server_state.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -47,6 +51,10 @@ void overlay(TableSet& delta, const std::vector<TableConfig>& configs, TableSet&
   }
 }
 
+std::string name_in_directory(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 // A number of things of so many bytes each that follow.
 std::uint32_t read_count(Reader& body, std::size_t bytes) {
   const auto count = body.value<std::uint32_t>();
@@ -62,7 +70,7 @@ std::uint32_t read_count(Reader& body, std::size_t bytes) {
 std::string Server::load(const std::string& directory) {
   // Started again, it has more than was loaded then.
   if (state_->recovery) return {};
-  LoadedTables loaded = load_tables(directory, state_->place, state_->options.tables);
+  LoadedTables loaded = state_->load_from(directory, std::nullopt);
   {
     const std::lock_guard lock(state_->mutex);
     state_->tables = std::move(loaded.tables);
@@ -148,6 +156,10 @@ void Server::State::begin_save(const wire::Header& header, Reader& body, Respond
 
 void Server::State::start_save(const WaitingSave& save) noexcept {
   try {
+    if (dataset::is_remote(save.directory)) {
+      check_can_upload(save.directory, options.copies);
+      return save.respond(message_of(next_remote_save()));
+    }
     remove_other_pieces(save.directory);
     save.respond(message_of(next_save(save.directory)));
   } catch (const Error& error) {
@@ -205,8 +217,20 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   auto saved = std::make_shared<SavedCut>();
   saved->cut =
       held_barrier()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, name.mode); });
+  if (dataset::is_remote(name.directory)) {
+    saved->remote = std::make_unique<RemoteDirectory>(name.directory, options.copies);
+    name.directory = saved->remote->here();
+  }
   saved->writer = std::make_unique<PartWriter>(std::move(name), place);
-  Message out = message_of_pieces(saved->writer->write(options.tables, *saved->cut));
+  const std::vector<SavedPiece> pieces = saved->writer->write(options.tables, *saved->cut);
+  Message out = message_of_pieces(pieces);
+  if (saved->remote) {
+    work_in_parallel(pieces.size(), [&](std::size_t piece) {
+      const std::string path =
+          piece_path(saved->writer->save(), place.rank, static_cast<std::uint32_t>(piece));
+      saved->remote->upload(name_in_directory(path));
+    });
+  }
   const std::lock_guard lock(mutex);
   part = std::move(saved);
   return out;
@@ -216,6 +240,10 @@ void Server::State::save_text(Reader& body) {
   const std::string directory = wire::read_text(body);
   const SaveMode mode = save_mode_of(body.value<std::uint32_t>());
   wire::expect_end(body);
+  if (dataset::is_remote(directory))
+    throw Error(ErrorKind::config,
+                printable(directory) + " is not a directory of this host, as Paddle's files need it",
+                "save to a directory of the server's host, and copy that");
   auto saved = std::make_shared<SavedCut>();
   saved->cut =
       held_barrier()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, mode); });
@@ -248,15 +276,26 @@ void Server::State::commit_save(Reader& body) {
   manifest.generation = name.generation;
   manifest.run = name.run;
   written->writer->check_still_there();
+  // All pieces are there: each server has answered so. One manifest is for all of them.
+  if (written->remote && place.rank != 0) return;
   commit_manifest(name.directory, manifest, place.rank);
+  if (written->remote) written->remote->upload(name_in_directory(manifest_path(name.directory)));
+}
+
+LoadedTables Server::State::load_from(const std::string& directory,
+                                      std::optional<std::uint64_t> wanted) const {
+  if (!dataset::is_remote(directory)) return load_tables(directory, place, options.tables, wanted);
+  const RemoteDirectory remote(directory, options.copies);
+  remote.download(name_in_directory(manifest_path(remote.here())));
+  return load_tables(remote.here(), place, options.tables, wanted,
+                     [&](const std::string& path) { remote.download(name_in_directory(path)); });
 }
 
 Message Server::State::prepare_load(const wire::Header& header, Reader& body) {
   const std::string directory = wire::read_text(body);
   const auto wanted = body.value<std::uint64_t>();
   wire::expect_end(body);
-  LoadedTables set = load_tables(directory, place, options.tables,
-                                 wanted == 0 ? std::nullopt : std::optional<std::uint64_t>(wanted));
+  LoadedTables set = load_from(directory, wanted == 0 ? std::nullopt : std::optional<std::uint64_t>(wanted));
   Message out(2 * sizeof(std::uint64_t) + wire::text_size(set.fallen_back));
   Writer writer(out);
   writer.value(set.manifest.save);

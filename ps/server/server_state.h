@@ -54,7 +54,8 @@ Message message_of(const T& value) {
 /// What a server has written of a save, and what is to happen to its rows once the save is durable.
 struct SavedCut {
   std::unique_ptr<TableCut> cut;
-  std::unique_ptr<PartWriter> writer;  // none for a checkpoint of Paddle's
+  std::unique_ptr<RemoteDirectory> remote;  // where it goes, if that is not on this host
+  std::unique_ptr<PartWriter> writer;       // none for a checkpoint of Paddle's
 };
 
 /// A save whose turn comes when the one under way ends.
@@ -154,6 +155,7 @@ struct Server::State {
   std::shared_ptr<WriteBarrierHold> held_barrier() const;
   Message save_part(const wire::Header& header, Reader& body);
   void save_text(Reader& body);
+  LoadedTables load_from(const std::string& directory, std::optional<std::uint64_t> wanted) const;
   void recover(std::function<void(const Error&, bool)> report);
   void start_without_checkpoint() const;
   void go_on(bool is_same_run);

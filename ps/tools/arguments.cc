@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "dataset/pipes/remote_file.h"
 #include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -24,7 +25,7 @@ be one job only. The servers go on working meanwhile, and no trainer waits for i
   stat             what each server holds and has done: rows, calls, bytes, times
   get TABLE KEY…   rows as they are stored, without making any
   shrink [TABLE]   erase the rows that a table's accessor lets expire; without TABLE in all sparse tables
-  save DIR         save all tables below DIR, on each server's own host
+  save DIR         save all tables below DIR, on each server's own host, or to a place like s3://bucket/model
 
   --job JOB            the job
   --endpoints LIST     instead of a job: HOST:PORT of all servers, in rank order, with commas between
@@ -139,7 +140,7 @@ void check_words(ToolRequest& request) {
       break;
     case Command::save:
       if (count != 1) refuse("save needs one directory");
-      if (!request.words[0].starts_with('/'))
+      if (!request.words[0].starts_with('/') && !dataset::is_remote(request.words[0]))
         refuse("save needs an absolute path, not '" + printable(request.words[0]) +
                "': each server writes on its own host, from a directory of its own");
       break;

@@ -149,6 +149,8 @@ std::span<const EnvVariable> other_variables() noexcept {
      "values of --ps_checkpoint, --ps_checkpoint_found, --ps_checkpoint_interval and --ps_log_sync",
      "The directory is absolute, and also set where --max_restart alone makes servers keep their state. A "
      "server and its trainers that are started by hand read them too."},
+    {"FLEETRUN_PS_UPLOAD_CMD FLEETRUN_PS_DOWNLOAD_CMD", runtime,
+     "values of --ps_upload_cmd and --ps_download_cmd"},
     {"FLEETRUN_PS_RUN", runtime, "tells this run of the job, and its restarts as a whole, from others",
      "A server continues with the state that it has kept in the same run, and with another run's as "
      "FLEETRUN_PS_CHECKPOINT_FOUND says."},

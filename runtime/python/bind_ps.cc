@@ -232,6 +232,7 @@ void bind_ps(py::module_& module) {
              options.memory_limit = ps::memory_limit_of(environ);
              options.run = environ.value_or("FLEETRUN_RUN", "");
              options.durability = ps::durability_of(environ);
+             options.copies = ps::copy_commands_of(environ);
              options.recover_within = ps::recover_within_of(environ);
              options.timeline = timeline_of(environ, "server", rank, "run");
              return std::make_shared<Server>(

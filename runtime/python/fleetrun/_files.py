@@ -2,10 +2,24 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from typing import IO
 
 from fleetrun._error import Error
+
+
+def on_this_host(call: str, path: str | os.PathLike[str]) -> str:
+    """The path as a text. Throws: Error(config) for a name like s3://bucket/model, where servers alone copy
+    tables to."""
+    text = os.fspath(path)
+    if re.match(r"(hdfs|afs):|[A-Za-z0-9+.-]+://", text):
+        raise Error(
+            "config",
+            f"{call}: {text} is not a directory of this host",
+            "name a directory and copy it there; tables of servers go there by fleet.save_persistables",
+        )
+    return text
 
 
 @contextlib.contextmanager

@@ -19,9 +19,8 @@ TEST_CASE("a name with a scheme is remote, and what Paddle's jobs write") {
 
 TEST_CASE("the download command gets the name as one argument, whatever is in it") {
   const RemoteFiles remote = {.download_command = "aws s3 cp --quiet"};
-  CHECK(download_argv(remote, "s3://a/$(b) c", {}) == Words{"bash", "-o", "pipefail", "-c",
-                                                            "aws s3 cp --quiet \"$1\"", "fleetrun-download",
-                                                            "s3://a/$(b) c"});
+  CHECK(download_argv(remote, "s3://a/$(b) c", {}) ==
+        Words{"bash", "-o", "pipefail", "-c", "aws s3 cp --quiet \"$1\"", "fleetrun-copy", "s3://a/$(b) c"});
   CHECK(download_text(remote) == "aws s3 cp --quiet");
 }
 

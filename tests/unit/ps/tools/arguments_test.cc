@@ -65,6 +65,7 @@ TEST_CASE("what is wrong is named, with where to read on") {
   CHECK(refusal({"get", "--endpoints=h:1"}) == "get needs the name of a table");
   CHECK(refusal({"save", "--endpoints=h:1"}) == "save needs one directory");
   CHECK(refusal({"save", "here", "--endpoints=h:1"}).starts_with("save needs an absolute path, not 'here'"));
+  CHECK(parse_tool_arguments({"save", "s3://bucket/d", "--endpoints=h:1"}).words[0] == "s3://bucket/d");
   CHECK(refusal({"save", "/d", "--mode=4", "--endpoints=h:1"}) == "--mode=4 is not 0, 1, 2 or 3");
   CHECK(refusal({"shrink", "a", "b", "--endpoints=h:1"}).starts_with("shrink takes one table"));
   CHECK(refusal({"get", "emb", "--watch", "--endpoints=h:1"}) == "--watch belongs to stat");

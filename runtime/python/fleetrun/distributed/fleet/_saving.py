@@ -7,6 +7,7 @@ import os
 from fleetrun import framework
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
+from fleetrun._files import on_this_host
 from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
 from fleetrun.static.training import Training
 
@@ -26,8 +27,8 @@ class Saving:
         mode: int | str = 0,
         format: str | None = None,
     ) -> None:
-        """Every server writes its tables below `dirname` on its own host; a process alone writes all it has
-        there.
+        """Every server writes its tables below `dirname` on its own host, or copies them there where it is a
+        name like s3://bucket/model (--ps_upload_cmd); a process alone writes all it has there.
 
         mode: 0 everything; of tables that keep statistics (ShowClickEntry, sparse_table_configs) 1 the rows
         whose score and change since the last such save are large enough, 2 those whose score is; 3
@@ -57,7 +58,8 @@ class Saving:
         if self._role.distributed:
             training.client.save(str(dirname), mode)
         else:
-            local_model.save(training, main_program, str(dirname), mode)
+            dirname = on_this_host("fleet.save_persistables", dirname)
+            local_model.save(training, main_program, dirname, mode)
 
     def save(
         self,
@@ -90,7 +92,7 @@ class Saving:
             warn(training.client.load(str(path)))
             training.pull_dense(framework.global_scope().native)
         else:
-            warn(local_model.load(training, str(path)))
+            warn(local_model.load(training, on_this_host("fleet.load_model", path)))
 
     def save_inference_model(
         self,
@@ -111,6 +113,7 @@ class Saving:
         from fleetrun.static import io, serial
 
         training = self._keep("save_inference_model")
+        dirname = on_this_host("fleet.save_inference_model", dirname)
         refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
         mode = _mode("save_inference_model", mode)
         feeds, fetches = [str(name) for name in feeded_var_names], io.names_of(target_vars)
@@ -152,6 +155,7 @@ class Saving:
         from fleetrun.static import io
 
         training = self._keep("save_dense_params")
+        dirname = on_this_host("fleet.save_dense_params", dirname)
         self._pull_dense(training, scope)
         rows = {entry.parameter for entry in training.plan.entries() if entry.table.sparse}
         parameters = {
