@@ -24,7 +24,8 @@ void read_network(const Values& values, JobConfig& config) {
   if (values.given("start_port") || values.given("ips")) config.start_port = start;
   if (values.given("port_range")) config.port_range = port_range(values["port_range"]);
   if (values.given("master_addr")) config.master_addr = read_host_address(values["master_addr"]);
-  if (values.given("master_port")) config.master_port = read_port(values["master_port"]);
+  const Value& master_port = values["master_port"];  // 0: any that is free, as for listen()
+  if (values.given("master_port") && master_port.text != "0") config.master_port = read_port(master_port);
   config.gloo_port = read_port(values["gloo_port"]);
   config.gloo_port_chosen = values.given("gloo_port");
   config.with_gloo = values["with_gloo"].text;

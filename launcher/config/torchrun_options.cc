@@ -53,7 +53,7 @@ constexpr Flag kFlags[] = {
     {"master-addr", 0, Takes::text, "127.0.0.1", "host of rank 0; for a static rendezvous"},
     {"master-port", 0, Takes::number, "", "port there; default: 29500, on one host a free one"},
     {"local-addr", 0, Takes::text, "", "address of this host"},
-    {"logs-specs", 0, Takes::text, "", "refused: plug-ins are not run", false},
+    {"logs-specs", 0, Takes::text, "", "default; others are refused, as plug-ins are not run", false},
     {"numa-binding", 0, Takes::text, "", "node, socket, exclusive or core-complex", false},
     {"signals-to-handle", 0, Takes::text, "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
      "signals that end the job; the processes get the same one"},
@@ -243,7 +243,7 @@ void check(const Given& given) {
   if (given.is_on("module") && given.is_on("no-python") && !given.is_on("run-path"))
     throw Error(ErrorKind::usage,
                 "Don't use both the '--no-python' flag and the '--module' flag at the same time.");
-  if (!given["logs-specs"].empty())
+  if (!given["logs-specs"].empty() && given["logs-specs"] != "default")
     throw Error(
         ErrorKind::usage,
         "Could not find entrypoint under 'torchrun.logs_specs[" + printable(given["logs-specs"]) + "]' key",
@@ -294,10 +294,10 @@ void set_rendezvous(const Given& given, TorchrunCommand& command) {
   if (const auto seconds = conf_value(given, "join_timeout")) values["join_timeout"] = *seconds;
   values["rdzv_backend"] = backend;
   if (backend != "static") {
-    if (endpoint.empty())
+    if (endpoint.empty() && backend != "c10d")
       throw Error(ErrorKind::usage, "--rdzv-backend=" + printable(backend) + " needs an endpoint",
                   "add --rdzv-endpoint=HOST:PORT");
-    values["rdzv_endpoint"] = endpoint;
+    values["rdzv_endpoint"] = endpoint.empty() ? "localhost" : endpoint;
     return;
   }
   const std::size_t colon = endpoint.rfind(':');

@@ -123,6 +123,7 @@ TEST_CASE("what torchrun refuses is refused, a wrong command line and wrong valu
   CHECK(refusal({"--nproc-per-node=many"}) == "Unsupported nproc_per_node value: many");
   CHECK(refusal({"--module", "--no-python"}) ==
         "Don't use both the '--no-python' flag and the '--module' flag at the same time.");
+  CHECK(refusal({"--logs-specs=default"}) == "accepted");
   CHECK(refusal({"--logs-specs=mine"}) == "Could not find entrypoint under 'torchrun.logs_specs[mine]' key");
 }
 
@@ -142,7 +143,13 @@ TEST_CASE("where hosts meet: nowhere for one, at the master's address, at an end
   CHECK(elastic.rendezvous.elastic);
   CHECK(elastic.rendezvous.master == Endpoint{"h", 29400});
   CHECK(elastic.rendezvous.join_timeout == std::chrono::seconds(5));
-  CHECK(refusal({"--nnodes=2", "--rdzv-backend=c10d"}) == "--rdzv-backend=c10d needs an endpoint");
+  CHECK(config({"--nnodes=2", "--rdzv-backend=c10d"}).rendezvous.master == Endpoint{"localhost", 29400});
+  CHECK(config({"--rdzv-backend=c10d"}).rendezvous.kind == Rendezvous::Kind::none);
+  CHECK(refusal({"--rdzv-backend=etcd"}) == "--rdzv-backend=etcd needs an endpoint");
+  for (const char* any_free : {"--master-port=0", "--rdzv-endpoint=localhost:0"})
+    CHECK_FALSE(config({any_free}).master_port.has_value());
+  CHECK_THROWS_WITH_AS(config({"--nnodes=2", "--master-port=0"}),
+                       "--master_port is '0': a whole number from 1 to 65535 is needed", Error);
 }
 
 TEST_CASE("signals that end the job are handed on as they are, and the grace is torchrun's") {
