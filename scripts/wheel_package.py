@@ -42,6 +42,9 @@ def describe(wheel, name, tag):
     (folder / "METADATA").write_text(str(metadata.as_rfc822()))
     (folder / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: fleetrun\nRoot-Is-Purelib: false\n"
                                   f"Tag: {tag}-{tag}-linux_x86_64\n")
+    (folder / "entry_points.txt").write_text("\n".join(
+        line for group, entries in metadata.entrypoints.items()
+        for line in (f"[{group}]", *(f"{entry} = {where}" for entry, where in entries.items()), "")))
     licenses = folder / "licenses"
     licenses.mkdir()
     shutil.copy(ROOT / "LICENSE", licenses)

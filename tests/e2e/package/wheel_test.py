@@ -52,6 +52,17 @@ def test_its_name_says_where_it_runs(wheel):
     assert wheel.stat().st_size < 40 << 20
 
 
+def test_pytorch_finds_the_backend_by_its_name(bin_folder):
+    """As torch.distributed looks for it; the module itself needs PyTorch."""
+    found = run(bin_folder / "python", "-c", """if True:
+        from importlib.metadata import entry_points
+        from importlib.util import find_spec
+        (backend,) = entry_points(group="torch.distributed.backends", name="fleetrun")
+        print(backend.attr, find_spec(backend.module).name)
+    """)
+    assert found == "register fleetrun.distributed.torch_backend\n"
+
+
 def test_it_holds_no_path_of_this_checkout(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
