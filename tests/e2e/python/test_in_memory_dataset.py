@@ -51,6 +51,16 @@ dataset.update_settings(drop_last=True, batch_size=5, queue_num=1)
 assert labels(dataset) == list(range(20))
 dataset.release_memory()
 print(dataset.get_memory_data_size())
+other = make(["a", "b"], input_type=1)
+other.load_into_memory()
+other.local_shuffle()
+assert other.get_memory_data_size() == 21
+try:
+    other.native()
+except paddle.Error as error:
+    assert "a pass over an InMemoryDataset with input_type=1, whose lines are batches" in str(error), error
+else:
+    raise SystemExit("a line was taken for an example")
 dataset.set_filelist(["b"])
 dataset.load_into_memory()
 dataset.load_into_memory()

@@ -53,15 +53,12 @@ def test_a_line_is_an_example_also_where_a_batch_is_said(run):
 open("lines", "w").write("2 1 2\\n1 3\\n")
 slot = paddle.static.data("slot", [None, 1], "int64", lod_level=1)
 total = fluid.layers.sequence_pool(paddle.cast(slot, "float32"), "sum")
-for kind in (paddle.distributed.QueueDataset, paddle.distributed.InMemoryDataset):
-    dataset = kind()
-    dataset.init(batch_size=2, input_type=1, use_var=[slot], pipe_command="cat")
-    dataset.set_filelist(["lines"])
-    if kind is paddle.distributed.InMemoryDataset:
-        dataset.load_into_memory()
-    exe.infer_from_dataset(dataset=dataset, fetch_list=[total], print_period=1)
+dataset = paddle.distributed.QueueDataset()
+dataset.init(batch_size=2, input_type=1, use_var=[slot], pipe_command="cat")
+dataset.set_filelist(["lines"])
+exe.infer_from_dataset(dataset=dataset, fetch_list=[total], print_period=1)
 """)
-    assert done.stdout.count("[2]:[3,3]") == 2
+    assert done.stdout.count("[2]:[3,3]") == 1
     assert [line for line in done.stderr.splitlines() if "input_type" in line] == [
         "fleetrun: warning: QueueDataset.init(input_type=1) has no effect: a line is an example"]
 

@@ -167,8 +167,8 @@ class DatasetBase(Kept):
         self.filelist = [filelist] if isinstance(filelist, str) else [os.fspath(name) for name in filelist]
 
     def set_input_type(self, input_type: int) -> None:
-        """An example per line, also where Paddle's 1 (a batch per line) is asked for, which its readers of
-        lines do not know either."""
+        """An example per line, also where Paddle's 1 (a batch per line) is asked for, which its QueueDataset
+        does not know either."""
         if input_type:
             given = f"{self._name()}.init(input_type={input_type})"
             warn_once("input_type", f"{given} has no effect: a line is an example")

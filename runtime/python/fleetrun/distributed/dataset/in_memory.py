@@ -67,6 +67,7 @@ class InMemoryDataset(DatasetBase):
         self._candidates = 0
         self._drop_last = False
         self._drop_zeros = False
+        self._input_type = 0
 
     # ---- Settings ----
 
@@ -123,6 +124,11 @@ class InMemoryDataset(DatasetBase):
             )
         self._feed_type = data_feed_type
 
+    def set_input_type(self, input_type: int) -> None:
+        """0, an example per line. With Paddle's 1, where each value of a line is an example, lines are
+        loaded, counted and shuffled, and a pass over them is refused."""
+        self._input_type = int(input_type)
+
     def set_queue_num(self, queue_num: int) -> None:
         """Trainer threads of a pass, instead of thread_num."""
         self._queue_num = self._count("queue_num", queue_num)
@@ -171,6 +177,7 @@ class InMemoryDataset(DatasetBase):
 
     _feed_type = "MultiSlotInMemoryDataFeed"
     _set_feed_type = set_feed_type
+    _set_input_type = set_input_type
     _set_queue_num = set_queue_num
     _set_parse_ins_id = set_parse_ins_id
     _set_parse_content = set_parse_content
@@ -317,6 +324,12 @@ class InMemoryDataset(DatasetBase):
 
     def native(self, threads: int = 0) -> _native.InMemoryDataset:
         """The engine's dataset; `threads` > 0 instead of queue_num and thread_num. Throws: Error(config)."""
+        if self._input_type:
+            raise Error(
+                "config",
+                f"a pass over an InMemoryDataset with input_type={self._input_type}, whose lines are batches",
+                "leave input_type at its default, 0, and write a line for each example",
+            )
         self._memory.set_reading(
             batch_size=self._batch_size,
             threads=threads or self._queue_num or self._readers,
