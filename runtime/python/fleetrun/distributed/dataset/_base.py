@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fleetrun import _dtypes as dtypes
-from fleetrun._arguments import refuse, warn_once
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun.distributed.dataset._kept import Kept
 
