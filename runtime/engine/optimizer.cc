@@ -131,6 +131,10 @@ std::string_view to_string(OptimizerConfig::Kind kind) noexcept {
       return "adadelta";
     case OptimizerConfig::Kind::lamb:
       return "lamb";
+    case OptimizerConfig::Kind::lars_momentum:
+      return "lars_momentum";
+    case OptimizerConfig::Kind::decayed_adagrad:
+      return "decayed_adagrad";
   }
   return "unknown";
 }
@@ -181,6 +185,7 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
                    {"lazy_rows", config.lazy_rows},
                    {"own_decay", config.own_decay},
                    {"always_adapts", config.always_adapts},
+                   {"lars_coefficient", config.lars_coefficient},
                    {std::string(kRoleAttribute), std::string("update")}};
   const auto add = [&](const Variable& like, const char* suffix, double value) {
     const std::string state = add_state(main, startup, like, suffix, value);
@@ -199,7 +204,11 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
     case adagrad:
       add(parameter, "_moment_0", config.initial_accumulator);
       break;
+    case decayed_adagrad:
+      add(parameter, "_moment_0", 0.0);
+      break;
     case momentum:
+    case lars_momentum:
       add(parameter, "_velocity_0", 0.0);
       break;
     case ftrl:

@@ -15,12 +15,24 @@ namespace fleetrun::engine {
 /// Formulas, g being the gradient with its decay: sgd w -= lr*g; momentum v = momentum*v + g, w -= lr*v
 /// (nesterov: lr*(g + momentum*v)); adagrad m += g*g, w -= lr*g/(sqrt(m)+epsilon); adam bias-corrected, as in
 /// its paper; rmsprop s = rho*s + (1-rho)*g*g, v = momentum*v + lr*g/sqrt(s+epsilon), w -= v (centered: m =
-/// rho*m + (1-rho)*g, with s - m*m instead of s); adamax, adadelta and lamb as
+/// rho*m + (1-rho)*g, with s - m*m instead of s); adamax, adadelta, lamb, lars_momentum, decayed_adagrad as
 /// runtime/engine/operators/update_operators.cc and kUpdateRules of ps/base/table_config.h say; ftrl
 /// n += g*g, z += g - (n_new^-p - n_old^-p)/lr*w, w = |z| <= l1 ? 0 : (sign(z)*l1 - z)/(n_new^-p/lr + 2*l2)
 /// with p = learning_rate_power.
 struct OptimizerConfig {
-  enum class Kind { sgd, adagrad, adam, momentum, ftrl, rmsprop, adamax, adadelta, lamb };
+  enum class Kind {
+    sgd,
+    adagrad,
+    adam,
+    momentum,
+    ftrl,
+    rmsprop,
+    adamax,
+    adadelta,
+    lamb,
+    lars_momentum,
+    decayed_adagrad
+  };
   Kind kind = Kind::sgd;
   double learning_rate = 0.001;
   double beta1 = 0.9;
@@ -30,7 +42,7 @@ struct OptimizerConfig {
   double initial_accumulator = 0.0;
   /// adam over row gradients: only the rows of the batch are touched.
   bool lazy_rows = false;
-  /// adam: w -= lr * own_decay * w before the step (AdamW). lamb: its decay.
+  /// adam: w -= lr * own_decay * w before the step (AdamW). lamb and lars_momentum: their decay.
   double own_decay = 0.0;
   /// Parameters without own_decay.
   std::set<std::string> undecayed = {};
@@ -38,6 +50,7 @@ struct OptimizerConfig {
   bool always_adapts = false;
   /// adam in dense tables follows the rule adam_d2sum (ps/base/table_config.h).
   bool adam_d2sum = false;
+  double lars_coefficient = 0.001;
   double momentum = 0.9;
   bool nesterov = false;
   double rho = 0.95;
@@ -76,7 +89,7 @@ struct OptimizerConfig {
   /// Whether a row without a gradient moves in every step, or the step needs all rows.
   bool takes_all_rows() const noexcept {
     return has_decay() || own_decay != 0.0 || kind == Kind::adamax || kind == Kind::adadelta ||
-           kind == Kind::lamb;
+           kind == Kind::lamb || kind == Kind::lars_momentum || kind == Kind::decayed_adagrad;
   }
   bool operator==(const OptimizerConfig&) const = default;
 };

@@ -87,7 +87,9 @@ void bind_plan(py::module_& module) {
       .value("rmsprop", OptimizerConfig::Kind::rmsprop)
       .value("adamax", OptimizerConfig::Kind::adamax)
       .value("adadelta", OptimizerConfig::Kind::adadelta)
-      .value("lamb", OptimizerConfig::Kind::lamb);
+      .value("lamb", OptimizerConfig::Kind::lamb)
+      .value("lars_momentum", OptimizerConfig::Kind::lars_momentum)
+      .value("decayed_adagrad", OptimizerConfig::Kind::decayed_adagrad);
   // "value" alone would replace a property that pybind11 gives every enumeration, which it does not survive.
   py::enum_<OptimizerConfig::Clip>(config, "Clip")
       .value("by_value", OptimizerConfig::Clip::value)
@@ -105,6 +107,7 @@ void bind_plan(py::module_& module) {
       .def_readwrite("undecayed", &OptimizerConfig::undecayed)
       .def_readwrite("always_adapts", &OptimizerConfig::always_adapts)
       .def_readwrite("adam_d2sum", &OptimizerConfig::adam_d2sum)
+      .def_readwrite("lars_coefficient", &OptimizerConfig::lars_coefficient)
       .def_readwrite("momentum", &OptimizerConfig::momentum)
       .def_readwrite("nesterov", &OptimizerConfig::nesterov)
       .def_readwrite("rho", &OptimizerConfig::rho)

@@ -77,14 +77,17 @@ ps::UpdateRule::Kind kind_of(OptimizerConfig::Kind kind) {
       return ps::UpdateRule::Kind::adamax;
     case OptimizerConfig::Kind::adadelta:
       return ps::UpdateRule::Kind::adadelta;
+    case OptimizerConfig::Kind::decayed_adagrad:
+      throw Error(ErrorKind::config, "no table is trained by decayed_adagrad",
+                  "use RMSProp, which keeps the same mean, or train in one process or with collectives");
     case OptimizerConfig::Kind::lamb:
+    case OptimizerConfig::Kind::lars_momentum:
       break;
   }
-  throw Error(
-      ErrorKind::config,
-      "no table is trained by lamb: its step needs the norm of a whole parameter, which lies in parts "
-      "on servers",
-      "use AdamW, or train in one process or with collectives");
+  throw Error(ErrorKind::config,
+              "no table is trained by " + std::string(to_string(kind)) +
+                  ": its step needs the norm of a whole parameter, which lies in parts on servers",
+              "use AdamW, or train in one process or with collectives");
 }
 
 ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& parameter,

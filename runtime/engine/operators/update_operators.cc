@@ -29,8 +29,9 @@ namespace {
 void infer_update(Inference& inference) {
   const Operator& op = inference.op();
   static const std::map<std::string_view, std::size_t> kStates = {
-      {"sgd", 0},     {"adagrad", 1}, {"momentum", 1}, {"ftrl", 2}, {"adadelta", 2},
-      {"rmsprop", 3}, {"adam", 3},    {"adamax", 3},   {"lamb", 3}};
+      {"sgd", 0},      {"adagrad", 1},       {"momentum", 1},       {"ftrl", 2},
+      {"adadelta", 2}, {"rmsprop", 3},       {"adam", 3},           {"adamax", 3},
+      {"lamb", 3},     {"lars_momentum", 1}, {"decayed_adagrad", 1}};
   const std::size_t states = kStates.at(op.type);
   inference.expect_inputs(4 + states, 4 + states);
   inference.expect_outputs(1 + states, 1 + states);
@@ -129,6 +130,14 @@ void adagrad_step(const Rule& rule, float* w, const float* g, float* moment, std
   });
 }
 
+void decayed_adagrad_step(const Rule& rule, float* w, const float* g, float* moment, std::size_t size) {
+  const float rate = rule.learning_rate, rho = rule.rho, epsilon = rule.epsilon;
+  for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
+    moment[i] = rho * moment[i] + (1.0f - rho) * gradient * gradient;
+    w[i] -= rate * gradient / (std::sqrt(moment[i]) + epsilon);
+  });
+}
+
 void rmsprop_step(const Rule& rule, float* w, const float* g, float* square, float* velocity, float* mean,
                   std::size_t size) {
   const float rate = rule.learning_rate, rho = rule.rho, keep = rule.momentum, epsilon = rule.epsilon;
@@ -202,6 +211,22 @@ void lamb_step(const Rule& rule, std::int64_t step, bool adapts, float* w, const
   const double of_w = norm_of(w, size), of_ratio = norm_of(ratio, size);
   if ((decay > 0.0f || adapts) && of_w > 0.0 && of_ratio > 0.0) rate *= static_cast<float>(of_w / of_ratio);
   for (std::size_t i = 0; i < size; ++i) w[i] -= rate * ratio[i];
+}
+
+/// `decayed` is scratch of `size`.
+void lars_step(const Rule& rule, float coefficient, float* w, const float* g, float* velocity, float* decayed,
+               std::size_t size) {
+  const float keep = rule.momentum, decay = rule.own_decay;
+  for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) { decayed[i] = gradient; });
+  float rate = rule.learning_rate;
+  const double of_w = norm_of(w, size), of_gradient = norm_of(decayed, size);
+  if (decay > 0.0f && of_w > 0.0 && of_gradient > 0.0) {
+    rate *= static_cast<float>(coefficient * of_w / (of_gradient + decay * of_w + rule.epsilon));
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    velocity[i] = keep * velocity[i] + rate * (decayed[i] + decay * w[i]);
+    w[i] -= velocity[i];
+  }
 }
 
 /// The step's factors of bias correction.
@@ -330,6 +355,14 @@ Kernel prepare_adagrad(const Preparation& p) {
   };
 }
 
+Kernel prepare_decayed_adagrad(const Preparation& p) {
+  return [stepped = Stepped(p, true), moment = p.output(1), prepared = Rule(p)]() mutable {
+    stepped.run([&, rule = prepared.now()](std::size_t at, const float* g, std::size_t size) {
+      decayed_adagrad_step(rule, data_of(stepped.parameter) + at, g, data_of(moment) + at, size);
+    });
+  };
+}
+
 Kernel prepare_rmsprop(const Preparation& p) {
   return [stepped = Stepped(p, true), square = p.output(1), velocity = p.output(2), mean = p.output(3),
           prepared = Rule(p)]() mutable {
@@ -392,6 +425,18 @@ Kernel prepare_lamb(const Preparation& p) {
     stepped.run([&, rule = prepared.now()](std::size_t, const float* g, std::size_t size) {
       lamb_step(rule, now, adapts, data_of(stepped.parameter), g, data_of(first), data_of(second),
                 ratio.data(), size);
+    });
+  };
+}
+
+Kernel prepare_lars(const Preparation& p) {
+  return [stepped = Stepped(p, true), velocity = p.output(1), prepared = Rule(p),
+          coefficient = Rule::number(p.op, "lars_coefficient", 0.001),
+          decayed = std::vector<float>()]() mutable {
+    if (stepped.keys != nullptr) fail(*stepped.op, "its step needs the gradients of all rows");
+    decayed.resize(stepped.parameter->size());
+    stepped.run([&, rule = prepared.now()](std::size_t, const float* g, std::size_t size) {
+      lars_step(rule, coefficient, data_of(stepped.parameter), g, data_of(velocity), decayed.data(), size);
     });
   };
 }
@@ -483,6 +528,23 @@ std::span<const OperatorDefinition> update_operators() {
         "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8; own_decay = "
         "0; "
         "always_adapts = false"}},
+      {"lars_momentum",
+       infer_update,
+       prepare_lars,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Velocity) -> Parameter, Velocity",
+        "r = lr * lars_coefficient * |w| / (|g| + own_decay * |w| + epsilon), or lr without own_decay or "
+        "where "
+        "a norm is 0; v = momentum * v + r * (g + own_decay * w), w -= v. You et al. 2017",
+        "learning_rate; l1_decay = 0; l2_decay = 0; momentum = 0.9; epsilon = 1e-8; own_decay = 0; "
+        "lars_coefficient = 0.001"}},
+      {"decayed_adagrad",
+       infer_update,
+       prepare_decayed_adagrad,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Moment) -> Parameter, Moment",
+        "m = rho * m + (1 - rho) * g * g, w -= lr * g / (sqrt(m) + epsilon)",
+        "learning_rate; l1_decay = 0; l2_decay = 0; rho = 0.95; epsilon = 1e-8"}},
   };
   return all;
 }

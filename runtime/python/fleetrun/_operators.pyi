@@ -14,9 +14,9 @@ class Operators:
     def add(self, y: Operand, name: str | None = None) -> Variable:
         """x + y, with broadcasting."""
     def all(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
-        """Whether all values (bool) over `axis` are true."""
+        """Whether all values over `axis` are true, or of numbers not 0."""
     def any(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
-        """Whether a value (bool) over `axis` is true."""
+        """Whether a value over `axis` is true, or of numbers not 0."""
     def argmax(self, axis: int | None = None, keepdim: bool = False, dtype: DTypeLike = 'int64', name: str | None = None) -> Variable:
         """The place of the largest value along `axis`, or of all; the first of equal ones."""
     def argmin(self, axis: int | None = None, keepdim: bool = False, dtype: DTypeLike = 'int64', name: str | None = None) -> Variable:
@@ -542,7 +542,8 @@ class Operators:
         """x where `condition` (bool) holds, else y, with broadcasting; without both nonzero(condition,
         as_tuple=True)."""
     def assign(self, output: Variable | None = None) -> Variable:
-        """A copy of a variable, or a constant of an array or number; into `output` when it is given."""
+        """A copy of a variable, or a constant of an array or a number, which has the shape [1]; into `output`
+        when it is given."""
     def astype(self, dtype: DTypeLike) -> Variable:
         """x in another type."""
     def __add__(self, other: Any) -> Variable:

@@ -25,7 +25,8 @@ def optimizer_of(case):
     if isinstance(arguments.get("weight_decay"), list):
         name, coefficient = arguments["weight_decay"]
         arguments["weight_decay"] = getattr(paddle.regularizer, name)(coefficient)
-    return getattr(paddle.optimizer, case["optimizer"])(**arguments)
+    older = case["optimizer"] in ("DecayedAdagrad", "LarsMomentum")
+    return getattr(paddle.fluid.optimizer if older else paddle.optimizer, case["optimizer"])(**arguments)
 """
 
 NET = """

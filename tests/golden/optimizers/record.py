@@ -4,10 +4,11 @@ steps.json beside this file.
 usage: python record.py    (an interpreter with paddlepaddle==2.6.2)
 
 The net is one embedding (rows of width 2, by ids), times an input, times a dense weight, summed up; ids,
-inputs and first values (all rows FIRST) are in the file too, so that a reader of it trains the same. `ftrl`
-has no class in 2.6.2: its operator is called. Ids rise, because 2.6.2's momentum finds rows by bisection in
-the order of the batch, and misses some otherwise; Adam over rows is left out, because 2.6.2 takes the bias
-correction of the step after. And what its learning rate schedules say, epoch by epoch: schedules.json.
+inputs and first values (all rows FIRST) are in the file too, so that a reader of it trains the same. Ftrl and
+DecayedAdagrad have no class in 2.6.2: their operators are called. Ids rise, because 2.6.2's momentum finds
+rows by bisection in the order of the batch, and misses some otherwise; Adam over rows is left out, because
+2.6.2 takes the bias correction of the step after. And what its learning rate schedules say, epoch by epoch:
+schedules.json.
 """
 
 import json
@@ -55,17 +56,25 @@ def cases():
         "lamb_plain": ("Lamb", {"learning_rate": 0.1, "lamb_weight_decay": 0.0}, False),
         "lamb_adapting": ("Lamb", {"learning_rate": 0.1, "lamb_weight_decay": 0.0, "always_adapt": True},
                           False),
+        "decayed_adagrad": ("DecayedAdagrad", {"learning_rate": 0.1, "decay": 0.8, "epsilon": 1e-3}, False),
+        "lars": ("LarsMomentum", {"learning_rate": 2.0, "momentum": 0.8, "lars_coeff": 0.05,
+                                  "lars_weight_decay": 0.1, "epsilon": 1e-3}, False),
+        "lars_excluding": ("LarsMomentum", {"learning_rate": 0.1, "momentum": 0.8, "lars_coeff": 0.5,
+                                            "exclude_from_weight_decay": ["row"]}, False),
     }
     return {name: case for name, case in made.items() if name not in ("adam_rows", "adam_lazy_rows")}
 
 
 def minimize(loss, kind, arguments):
-    """Real Paddle's optimizer of this name; for Ftrl its operator."""
+    """Real Paddle's optimizer of this name; for Ftrl and DecayedAdagrad its operator."""
     arguments = dict(arguments)
     if isinstance(arguments.get("weight_decay"), list):
         name, coefficient = arguments["weight_decay"]
         arguments["weight_decay"] = getattr(paddle.regularizer, name)(coefficient)
-    if kind != "Ftrl":
+    if kind == "LarsMomentum":
+        paddle.incubate.optimizer.LarsMomentumOptimizer(**arguments).minimize(loss)
+        return
+    if kind not in ("Ftrl", "DecayedAdagrad"):
         getattr(paddle.optimizer, kind)(**arguments).minimize(loss)
         return
     block = paddle.static.default_main_program().global_block()
@@ -73,6 +82,12 @@ def minimize(loss, kind, arguments):
     for parameter, gradient in paddle.static.append_backward(loss):
         states = [paddle.static.create_global_var(list(parameter.shape), 0.0, "float32", persistable=True)
                   for _ in "nz"]
+        if kind == "DecayedAdagrad":
+            block.append_op(type="decayed_adagrad", inputs={"Param": parameter, "Grad": gradient,
+                                                            "Moment": states[0], "LearningRate": rate},
+                            outputs={"ParamOut": parameter, "MomentOut": states[0]},
+                            attrs={"decay": arguments["decay"], "epsilon": arguments["epsilon"]})
+            continue
         block.append_op(type="ftrl", inputs={"Param": parameter, "Grad": gradient,
                                              "SquaredAccumulator": states[0],
                                              "LinearAccumulator": states[1], "LearningRate": rate},

@@ -7,7 +7,7 @@ from fleetrun import _lazy
 from fleetrun._arguments import refuse
 from fleetrun._types import Any, Callable, Parameter
 from fleetrun.nn.clip import Clip
-from fleetrun.optimizer import optimizers
+from fleetrun.optimizer import older, optimizers
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.optimizer.optimizers import Optimizer
 from fleetrun.regularizer import WeightDecay
@@ -174,7 +174,7 @@ class RMSPropOptimizer(optimizers.RMSProp):
         )
 
 
-class FtrlOptimizer(optimizers.Ftrl):
+class FtrlOptimizer(older.Ftrl):
     """paddle.optimizer.Ftrl."""
 
     def __init__(
@@ -225,6 +225,9 @@ __getattr__, __dir__ = _lazy.attach(
     __name__,
     {
         **_lazy.names("static.averages", "ExponentialMovingAverage LookaheadOptimizer"),
+        **_lazy.names("optimizer.older", "DecayedAdagrad LarsMomentum"),
+        "DecayedAdagradOptimizer": "optimizer.older:DecayedAdagrad",
+        "LarsMomentumOptimizer": "optimizer.older:LarsMomentum",
         "ModelAverage": "static.averages:OlderModelAverage",
     },
 )

@@ -8,8 +8,9 @@ __getattr__, __dir__ = _lazy.attach(
     {
         **_lazy.names(
             "optimizer.optimizers",
-            "Optimizer SGD Momentum Adagrad Adam AdamW Adamax Adadelta Lamb Ftrl RMSProp",
+            "Optimizer SGD Momentum Adagrad Adam AdamW Adamax Adadelta Lamb RMSProp",
         ),
+        "Ftrl": "optimizer.older:Ftrl",
         "lr": "optimizer.lr",
     },
 )

@@ -10,7 +10,7 @@ from fleetrun.optimizer.optimizers import AdamW as AdamW
 from fleetrun.optimizer.optimizers import Adamax as Adamax
 from fleetrun.optimizer.optimizers import Adadelta as Adadelta
 from fleetrun.optimizer.optimizers import Lamb as Lamb
-from fleetrun.optimizer.optimizers import Ftrl as Ftrl
 from fleetrun.optimizer.optimizers import RMSProp as RMSProp
+from fleetrun.optimizer.older import Ftrl as Ftrl
 from fleetrun.optimizer import lr as lr
-__all__ = ['Optimizer', 'SGD', 'Momentum', 'Adagrad', 'Adam', 'AdamW', 'Adamax', 'Adadelta', 'Lamb', 'Ftrl', 'RMSProp', 'lr']
+__all__ = ['Optimizer', 'SGD', 'Momentum', 'Adagrad', 'Adam', 'AdamW', 'Adamax', 'Adadelta', 'Lamb', 'RMSProp', 'Ftrl', 'lr']

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fleetrun._graph import Program
 
 # Paddle has no update of rows by these, and fails in the first batch.
-_DENSE = ("AdamW", "Adamax", "Adadelta")
+_DENSE = ("AdamW", "Adamax", "Adadelta", "DecayedAdagrad", "LarsMomentum")
 
 
 def say_what_is_dense(optimizer: Any, main: Program) -> None:

@@ -16,14 +16,13 @@ from fleetrun.optimizer._rows import say_what_is_dense
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static import differentiated
 from fleetrun.static.lookups import choices_of
-from fleetrun.static.training import Training, attach, training_of
+from fleetrun.static.training import Rate, Training, attach, training_of
 
 # What fluid.clip.set_gradient_clip() said of a program.
 CLIPS: SideTable[Any] = SideTable("gradient_clip", lambda: None)
 
 __all__ = [
-    "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "Ftrl", "Lamb", "Momentum", "Optimizer", "RMSProp",
-    "SGD",
+    "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "Lamb", "Momentum", "Optimizer", "RMSProp", "SGD",
 ]  # fmt: skip
 
 
@@ -172,7 +171,8 @@ class Optimizer:
         )
         startup = self._startup or rates.startup_of(main)
         self._take_clip(main)
-        schedule, rate, number, config = self._native_rate(main, startup, servers=False)
+        rate = self._rate(main, startup, servers=False)
+        config = self._native_config(main, rate.variable)
         keys = differentiated.KEYS.of(main)
         named = [
             (parameter.name, gradient.name, keys.get(gradient.name, "")) for parameter, gradient in given
@@ -182,7 +182,7 @@ class Optimizer:
         made = any(not gradient.startswith(parameter + "@GRAD") for parameter, gradient, _ in named)
         clips = self.grad_clip is not None
         tables = _native.TablePlan()
-        training = Training(tables, "async", False, (main, startup), schedule, rate, clips, number)
+        training = Training(tables, "async", False, (main, startup), rate, clips)
         training.makes_gradients = made
         attach(main, training)
         return []
@@ -192,10 +192,9 @@ class Optimizer:
         if self.grad_clip is None:
             self.grad_clip, self._clipped = clip.own_clip(main)
 
-    def _native_rate(self, main, startup, servers):
-        """(who says the learning rate, the variable that has it, the number that it is at first, the engine's
-        config). A number is in a variable, too, which scripts read and set in the scope; but servers and
-        tables are told it once."""
+    def _rate(self, main, startup, servers):
+        """The program's learning rate. A number is in a variable, too, which scripts read and set in the
+        scope; but servers and tables are told it once."""
         schedule, rate, number, given = None, "", None, self._learning_rate_map.get(main, self._learning_rate)
         if isinstance(given, LRScheduler):
             schedule, rate = self, rates.rate_variable(main, startup, self.get_lr())
@@ -208,7 +207,7 @@ class Optimizer:
             rate = rates.rate_variable(main, startup, number)
         if rate:
             self._learning_rate_map.setdefault(main, main.var(rate))
-        return schedule, rate, number, self._native_config(main, rate)
+        return Rate(schedule, rate, number)
 
     def distribute(
         self,
@@ -238,7 +237,8 @@ class Optimizer:
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
         differentiated.expect_first_order(main, loss)
-        schedule, rate, number, config = self._native_rate(main, startup, servers)
+        rate = self._rate(main, startup, servers)
+        config = self._native_config(main, rate.variable)
         if not servers:
             say_what_is_dense(self, main)
         if adam_d2sum:
@@ -254,14 +254,15 @@ class Optimizer:
             servers,
             choices_of(main, tables or {}, mode),
         )
-        if rate and schedule is None and plan.tables():
+        if rate.variable and rate.schedule is None and plan.tables():
             raise Error(
                 "config",
-                f"the program computes the learning rate {rate}, and tables are told it by the trainer",
+                f"the program computes the learning rate {rate.variable}, and tables are told it by the "
+                "trainer",
                 "use a schedule of paddle.optimizer.lr or fluid.layers, or embeddings without is_sparse",
             )
         clips = self.grad_clip is not None
-        attach(main, Training(plan, mode, servers, (main, startup), schedule, rate, clips, number))
+        attach(main, Training(plan, mode, servers, (main, startup), rate, clips))
         made = [(one, differentiated.gradient_name(one.name, before)) for one in trained]
         return [], [pair for pair in made if main.has_var(pair[1])]
 
@@ -523,50 +524,6 @@ class Lamb(Optimizer):
         excludes = self._excludes
         decays = None if excludes is None else lambda name: not excludes(main.var(name))
         return without_decay(super()._native_config(main, rate), main, decays)
-
-
-class Ftrl(Optimizer):
-    """Follow the regularized leader, with the arguments that Paddle's had up to 2.4; sparse weights by `l1`.
-
-    n += g * g; z += g - (n_new^-p - n_old^-p) / learning_rate * w; w = 0 where |z| <= l1, else (sign(z) * l1
-    - z) / (n_new^-p / learning_rate + 2 * l2), p being lr_power. n starts at initial_accumulator_value.
-    """
-
-    kind = "ftrl"
-
-    def __init__(
-        self,
-        learning_rate: float | LRScheduler,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        lr_power: float = -0.5,
-        parameters: Sequence[Parameter] | None = None,
-        weight_decay: float | WeightDecay | None = None,
-        grad_clip: Clip | None = None,
-        name: str | None = None,
-        initial_accumulator_value: float = 0.0,
-    ) -> None:
-        super().__init__(
-            learning_rate,
-            weight_decay,
-            grad_clip,
-            {},
-            parameters,
-            l1=l1,
-            l2=l2,
-            learning_rate_power=lr_power,
-            initial_accumulator=initial_accumulator_value,
-        )
-
-    def get_lr(self) -> float:
-        rate = super().get_lr()
-        if isinstance(self._learning_rate, LRScheduler) and rate <= 0:
-            raise Error(
-                "config",
-                f"paddle.optimizer.Ftrl: the schedule's learning rate is {rate}",
-                "Ftrl divides by it: choose a schedule that stays above 0",
-            )
-        return rate
 
 
 class RMSProp(Optimizer):

@@ -5,7 +5,7 @@ An optimizer makes one for the main program; the executor and Fleet use it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
@@ -19,14 +19,22 @@ from fleetrun.distributed.fleet._exchange import Exchange
 if TYPE_CHECKING:
     from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
-__all__ = ["attach", "TrainerOptions", "is_trained", "share", "tables_of", "Training", "training_of"]
+__all__ = ["attach", "TrainerOptions", "is_trained", "Rate", "share", "tables_of", "Training", "training_of"]
+
+
+class Rate(NamedTuple):
+    """A program's learning rate. schedule: the optimizer that says it, None for one that stays; variable:
+    from which updates read it; number: what that holds where the startup program has not run, None:
+    nothing."""
+
+    schedule: Any = None
+    variable: str = ""
+    number: float | None = None
 
 
 class Training:
     """A program's tables. `distributed`: they lie on servers, and fleet.init_worker() connects to them;
-    otherwise they lie in this process and are made when first needed. `schedule`: the optimizer that says
-    the learning rate, None for one that stays; `rate`: the variable from which updates read it;
-    `number`: what that holds where the startup program has not run, None: nothing."""
+    otherwise they lie in this process and are made when first needed."""
 
     def __init__(
         self,
@@ -34,10 +42,8 @@ class Training:
         mode: str,
         distributed: bool,
         programs: tuple[Program, Program],
-        schedule: Any = None,
-        rate: str = "",
+        rate: Rate | None = None,
         clips: bool = False,
-        number: float | None = None,
     ) -> None:
         self.plan = plan
         self.mode = mode
@@ -49,13 +55,11 @@ class Training:
         # What averages gradients over the trainers (distributed/fleet/_collective_program.py); None where
         # nothing does.
         self.collective: CollectiveProgram | None = None
-        self.schedule = schedule
+        self.rate = rate or Rate()
         # Whether gradients are clipped: each by its own program, before any mean over several is made.
         self.clips = clips
         # Whether a script made the gradients that parameters move by: from those of its own batch alone.
         self.makes_gradients = False
-        self._rate = rate
-        self._number = number
         # Tells passes over the same files apart where trainers share them; 0 where they do not.
         self.part = 0
         self._client: _native.Client | None = None
@@ -91,18 +95,19 @@ class Training:
 
     def set_rate(self, scope: _native.Scope) -> None:
         """Tells the learning rate of now to those who apply it: before a step, or a pass."""
-        if self.schedule is not None:
-            rate = self.schedule.get_lr()
-            scope.set_value(self._rate, numpy.array([rate], dtype=numpy.float32))
+        schedule, variable, number = self.rate
+        if schedule is not None:
+            number = schedule.get_lr()
             if self.plan.tables():
-                self.client.set_rate(rate)
-        elif self._number is not None and not scope.has(self._rate):
-            scope.set_value(self._rate, numpy.array([self._number], dtype=numpy.float32))
+                self.client.set_rate(number)
+        elif number is None or scope.has(variable):
+            return
+        scope.set_value(variable, numpy.array([number], dtype=numpy.float32))
 
     @property
     def counts_steps(self) -> bool:
         """Whether the schedule counts steps by itself."""
-        return self.schedule is not None and self.schedule.counted is not None
+        return self.rate.schedule is not None and self.rate.schedule.counted is not None
 
     def tell_of_skipped(self, call: str, done: Any) -> None:
         """Warns where a pass of a trainer that was started again has left steps uncounted."""
@@ -116,7 +121,7 @@ class Training:
     def count_step(self) -> None:
         """Advances a schedule that counts the steps of Executor.run() by itself."""
         if self.counts_steps:
-            self.schedule.counted.step()
+            self.rate.schedule.counted.step()
 
     def counting(
         self, scope: _native.Scope, threads: int, print_line: Callable[[str], None], period: int

@@ -65,7 +65,12 @@ struct Reference {
         v = config.rho * v + (1 - config.rho) * m * m;
         w -= config.learning_rate * m;
         break;
+      case Kind::decayed_adagrad:
+        m = config.rho * m + (1 - config.rho) * g * g;
+        w -= config.learning_rate * g / (std::sqrt(m) + config.epsilon);
+        break;
       case Kind::lamb:  // a step of one value needs the others: tests/golden/optimizers
+      case Kind::lars_momentum:
         break;
     }
   }
