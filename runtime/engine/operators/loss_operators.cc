@@ -131,8 +131,9 @@ std::size_t checked_label(const Operator& op, std::int64_t label, std::size_t cl
                "map labels into it, or set ignore_index to this one");
 }
 
+/// As in Paddle, so that a share of 0 of an impossible class is 0, and not NaN.
 float log_of(float probability) {
-  return std::log(std::max(probability, 1e-20f));
+  return probability == 0.0f ? -1e20f : std::log(probability);
 }
 
 /// -Σ target · log softmax(x), or of x itself; a hard label is a target of one 1.
@@ -211,7 +212,9 @@ Kernel prepare_cross_entropy_gradient(const Preparation& p) {
         to[checked_label(*op, wanted, classes)] = -scale;
       }
       if (!config.use_softmax) {
-        for (std::size_t c = 0; c < classes; ++c) to[c] /= std::max(from[c], 1e-20f);
+        for (std::size_t c = 0; c < classes; ++c) {
+          if (to[c] != 0.0f) to[c] /= from[c];
+        }
         continue;
       }
       // d/dx = total · softmax(x) - target

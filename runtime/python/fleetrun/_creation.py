@@ -187,10 +187,11 @@ def randint(
 
 def randperm(n: int, dtype: DTypeLike = "int64", name: str | None = None) -> Variable:
     """0 … n-1 in random order, another one in every run."""
-    return _permutation(n, dtype)
+    return permutation(n, dtype)
 
 
-def _permutation(n, dtype, seed=0):
+def permutation(n, dtype, seed=0):
+    """randperm(), the same one in every process where there is a seed."""
     made = append("randperm", "permutation", [], {"n": int(n), **({"seed": int(seed)} if seed else {})})
     return made if dtypes.name_of(dtype) == "int64" else made.cast(dtype)
 

@@ -301,8 +301,9 @@ def cast(x: Variable, dtype: DTypeLike) -> Variable:
 
 
 def assign(x: Variable | ArrayLike, output: Variable | None = None) -> Variable:
-    """A copy of a variable, or a constant of an array or number; into `output` when it is given."""
-    given = to_tensor(x)
+    """A copy of a variable, or a constant of an array or a number, which has the shape [1]; into `output`
+    when it is given."""
+    given = to_tensor([x] if isinstance(x, (bool, int, float)) else x)
     made: Variable = append("assign", "assign", [given], outputs=None if output is None else [output.name])
     if given is x:
         _groups.copied(given, made if output is None else output)
@@ -405,18 +406,22 @@ def prod(
     return _reduce("prod", "prod", x if dtype is None else cast(x, dtype), axis, keepdim)
 
 
+def _truth(x):
+    return x if x.dtype.name == "bool" else cast(x, "bool")
+
+
 def all(
     x: Variable, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
 ) -> Variable:
-    """Whether all values (bool) over `axis` are true."""
-    return _reduce("all", "all", x, axis, keepdim)
+    """Whether all values over `axis` are true, or of numbers not 0."""
+    return _reduce("all", "all", _truth(x), axis, keepdim)
 
 
 def any(
     x: Variable, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None
 ) -> Variable:
-    """Whether a value (bool) over `axis` is true."""
-    return _reduce("any", "any", x, axis, keepdim)
+    """Whether a value over `axis` is true, or of numbers not 0."""
+    return _reduce("any", "any", _truth(x), axis, keepdim)
 
 
 def logsumexp(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fleetrun import tensor
 from fleetrun._types import DTypeLike, Variable
+from fleetrun.fluid._math import with_an_axis
 from fleetrun.nn import functional
 
 __all__ = [
-    "bpr_loss", "brelu", "cross_entropy", "dropout", "elu", "hard_shrink", "hard_sigmoid", "hard_swish",
-    "huber_loss", "kldiv_loss", "label_smooth", "leaky_relu", "margin_rank_loss", "mse_loss", "pow",
-    "rank_loss", "relu", "relu6", "sigmoid", "sigmoid_cross_entropy_with_logits", "smooth_l1",
-    "soft_relu", "softmax", "softplus", "softshrink", "stanh", "swish", "thresholded_relu",
+    "bpr_loss", "brelu", "cross_entropy", "dice_loss", "dropout", "elu", "hard_shrink", "hard_sigmoid",
+    "hard_swish", "huber_loss", "kldiv_loss", "label_smooth", "leaky_relu", "margin_rank_loss", "mse_loss",
+    "npair_loss", "pow", "rank_loss", "relu", "relu6", "sigmoid", "sigmoid_cross_entropy_with_logits",
+    "smooth_l1", "soft_relu", "softmax", "softplus", "softshrink", "stanh", "swish", "thresholded_relu",
 ]  # fmt: skip
 
 
@@ -177,12 +178,24 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
 
 def mse_loss(input: Variable, label: Variable) -> Variable:
     """The mean of (input - label)²."""
-    return functional.mse_loss(input, label)
+    return with_an_axis(functional.mse_loss(input, label))
+
+
+def dice_loss(
+    input: Variable, label: Variable, epsilon: float = 0.00001, name: str | None = None
+) -> Variable:
+    """paddle.nn.functional.dice_loss. Shape: [1]."""
+    return with_an_axis(functional.dice_loss(input, label, epsilon))
+
+
+def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
+    """paddle.nn.functional.npair_loss. Shape: [1]."""
+    return with_an_axis(functional.npair_loss(anchor, positive, labels, l2_reg))
 
 
 def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
     """target * (log(target) - x), reduced."""
-    return functional.kl_div(x, target, reduction)
+    return with_an_axis(functional.kl_div(x, target, reduction))
 
 
 def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None = None) -> Variable:

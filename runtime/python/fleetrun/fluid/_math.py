@@ -502,7 +502,7 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
 
 def size(input: Variable) -> Variable:
     """How many values `input` has when the program runs, int64."""
-    return tensor.numel(input)
+    return with_an_axis(tensor.numel(input))
 
 
 def is_empty(x: Variable, cond: Variable | None = None, name: str | None = None) -> Variable:
@@ -512,17 +512,17 @@ def is_empty(x: Variable, cond: Variable | None = None, name: str | None = None)
 
 def has_inf(x: Variable) -> Variable:
     """Whether a value is infinite."""
-    return tensor.any(tensor.isinf(x))
+    return with_an_axis(tensor.any(tensor.isinf(x)))
 
 
 def has_nan(x: Variable) -> Variable:
     """Whether a value is NaN."""
-    return tensor.any(tensor.isnan(x))
+    return with_an_axis(tensor.any(tensor.isnan(x)))
 
 
 def isfinite(x: Variable) -> Variable:
     """Whether all values are neither NaN nor infinite: one value, as here in 1.x."""
-    return tensor.all(tensor.isfinite(x))
+    return with_an_axis(tensor.all(tensor.isfinite(x)))
 
 
 def where(condition: Variable) -> Variable:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from fleetrun import _creation, _more_math, _more_shapes, _selection, _shapes, tensor
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
-from fleetrun.fluid._math import _into, fill_constant
+from fleetrun.fluid._math import _into, fill_constant, with_an_axis
 from fleetrun.nn import functional
 
 __all__ = [
-    "addcmul", "addmm", "allclose", "clamp", "cross", "diag", "flip", "full", "full_like", "index_select",
-    "kron", "log1p", "log_softmax", "logsumexp", "meshgrid", "nonzero", "randint", "randn", "randperm",
-    "roll", "sign", "trace", "tril", "triu",
+    "addcmul", "addmm", "allclose", "argmax", "argmin", "clamp", "cross", "diag", "dist", "dot", "flip",
+    "full", "full_like", "gather_nd", "index_select", "kron", "log1p", "log_softmax", "logsumexp",
+    "meshgrid", "nonzero", "randint", "randn", "randperm", "roll", "scatter_nd_add", "sign", "trace",
+    "tril", "triu",
 ]  # fmt: skip
 
 Dims = int | Sequence[int] | None
@@ -45,7 +46,17 @@ def allclose(
     name: Any = None,
 ) -> Variable:
     """Whether all values are close to each other's."""
-    return _more_math.allclose(input, other, rtol, atol, equal_nan)
+    return with_an_axis(_more_math.allclose(input, other, rtol, atol, equal_nan))
+
+
+def argmax(x: Variable, axis: int = 0) -> Variable:
+    """The place of the largest value along `axis`, the first one unless another is said."""
+    return _selection.argmax(x, axis)
+
+
+def argmin(x: Variable, axis: int = 0) -> Variable:
+    """The place of the smallest value along `axis`, the first one unless another is said."""
+    return _selection.argmin(x, axis)
 
 
 def clamp(
@@ -66,6 +77,16 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
 def diag(diagonal: Any) -> Variable:
     """The square matrix with these values, a variable's or an array's, on its diagonal, zeros beside it."""
     return tensor.diag(tensor.to_tensor(diagonal))
+
+
+def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
+    """The norm of x - y. Shape: [1]."""
+    return with_an_axis(tensor.dist(x, y, p))
+
+
+def dot(x: Variable, y: Variable, name: Any = None) -> Variable:
+    """The sum of the products along the last axis, which stays: [n, width] -> [n, 1]."""
+    return tensor.sum(x * y, axis=-1, keepdim=True)
 
 
 def flip(input: Variable, dims: int | Sequence[int], name: Any = None) -> Variable:
@@ -105,6 +126,11 @@ def full_like(
     return _made(_creation.full_like(input, fill_value, dtype), out, stop_gradient)
 
 
+def gather_nd(input: Variable, index: Variable, name: Any = None) -> Variable:
+    """The parts of input at index[.., k]: one place for each of its first k axes."""
+    return _selection.gather_nd(input, index)
+
+
 def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
     """The places `index` of input along `dim`."""
     return _selection.index_select(input, index, dim)
@@ -131,7 +157,7 @@ def logsumexp(
     x: Variable, dim: Dims = None, keepdim: bool = False, out: Any = None, name: Any = None
 ) -> Variable:
     """log(sum(exp(x))) along `dim`; into `out` when it is given."""
-    return _into(tensor.logsumexp(x, dim, keepdim), out)
+    return _into(with_an_axis(tensor.logsumexp(x, dim, keepdim)), out)
 
 
 def meshgrid(input: Sequence[Variable], name: Any = None) -> list[Variable]:
@@ -182,12 +208,17 @@ def randperm(
     seed: int = 0,
 ) -> Variable:
     """0 to n - 1 in random order: a new one in every run, the same one with a seed."""
-    return _made(_creation._permutation(n, dtype, seed), out, stop_gradient)
+    return _made(_creation.permutation(n, dtype, seed), out, stop_gradient)
 
 
 def roll(input: Variable, shifts: int | Sequence[int], dims: Dims = None) -> Variable:
     """The values moved by `shifts` along `dims`."""
     return _selection.roll(input, shifts, dims)
+
+
+def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: Any = None) -> Variable:
+    """ref with `updates` added at index[.., k]: one place for each of its first k axes."""
+    return _more_shapes.scatter_nd_add(ref, index, updates)
 
 
 def sign(x: Any) -> Variable:
@@ -199,7 +230,7 @@ def trace(
     input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: Any = None, name: Any = None
 ) -> Variable:
     """The sum of a diagonal; into `out` when it is given."""
-    return _into(_more_shapes.trace(input, offset, dim1, dim2), out)
+    return _into(with_an_axis(_more_shapes.trace(input, offset, dim1, dim2)), out)
 
 
 def tril(input: Variable, diagonal: int = 0, name: Any = None) -> Variable:

@@ -21,8 +21,10 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "fluid._losses",
-            "bpr_loss brelu cross_entropy dropout elu hard_shrink hard_sigmoid hard_swish huber_loss "
-            "kldiv_loss label_smooth leaky_relu margin_rank_loss mse_loss pow rank_loss relu relu6 sigmoid "
+            "bpr_loss brelu cross_entropy dice_loss dropout elu hard_shrink hard_sigmoid hard_swish "
+            "huber_loss "
+            "kldiv_loss label_smooth leaky_relu margin_rank_loss mse_loss npair_loss pow rank_loss relu "
+            "relu6 sigmoid "
             "sigmoid_cross_entropy_with_logits smooth_l1 soft_relu softmax softplus softshrink stanh swish "
             "thresholded_relu",
         ),
@@ -33,21 +35,20 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "tensor",
-            "abs acos acosh argmax argmin asin asinh atan atanh ceil clip cos cosh erf exp floor "
-            "gather_nd "
-            "linspace log ones_like rank reciprocal round rsqrt scatter_nd scatter_nd_add shape shard_index "
-            "sin sinh slice sqrt square tanh unbind unstack zeros_like bmm dist dot t diag_embed "
+            "abs acos acosh asin asinh atan atanh ceil clip cos cosh erf exp floor "
+            "linspace log ones_like rank reciprocal round rsqrt scatter_nd shape shard_index "
+            "sin sinh slice sqrt square tanh unbind unstack zeros_like bmm t diag_embed "
             "index_sample arange",
         ),
         **_lazy.names(
             "nn.functional",
-            "gelu log_loss maxout mish selu softmax_with_cross_entropy softsign square_error_cost "
-            "dice_loss npair_loss",
+            "gelu log_loss maxout mish selu softmax_with_cross_entropy softsign square_error_cost",
         ),
         **_lazy.names(
             "fluid._renamed",
-            "addcmul addmm allclose clamp cross diag flip full full_like index_select kron log1p log_softmax "
-            "logsumexp meshgrid nonzero randint randn randperm roll sign trace tril triu",
+            "addcmul addmm allclose argmax argmin clamp cross diag dist dot flip full full_like gather_nd "
+            "index_select kron log1p log_softmax "
+            "logsumexp meshgrid nonzero randint randn randperm roll scatter_nd_add sign trace tril triu",
         ),
         "elementwise_equal": "fluid._math:equal",
         "interpolate": "fluid._images:image_resize",

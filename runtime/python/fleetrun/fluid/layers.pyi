@@ -80,6 +80,7 @@ from fleetrun.fluid._math import zeros as zeros
 from fleetrun.fluid._losses import bpr_loss as bpr_loss
 from fleetrun.fluid._losses import brelu as brelu
 from fleetrun.fluid._losses import cross_entropy as cross_entropy
+from fleetrun.fluid._losses import dice_loss as dice_loss
 from fleetrun.fluid._losses import dropout as dropout
 from fleetrun.fluid._losses import elu as elu
 from fleetrun.fluid._losses import hard_shrink as hard_shrink
@@ -91,6 +92,7 @@ from fleetrun.fluid._losses import label_smooth as label_smooth
 from fleetrun.fluid._losses import leaky_relu as leaky_relu
 from fleetrun.fluid._losses import margin_rank_loss as margin_rank_loss
 from fleetrun.fluid._losses import mse_loss as mse_loss
+from fleetrun.fluid._losses import npair_loss as npair_loss
 from fleetrun.fluid._losses import pow as pow
 from fleetrun.fluid._losses import rank_loss as rank_loss
 from fleetrun.fluid._losses import relu as relu
@@ -120,8 +122,6 @@ from fleetrun.fluid._layers import read_file as read_file
 from fleetrun.tensor import abs as abs
 from fleetrun.tensor import acos as acos
 from fleetrun.tensor import acosh as acosh
-from fleetrun.tensor import argmax as argmax
-from fleetrun.tensor import argmin as argmin
 from fleetrun.tensor import asin as asin
 from fleetrun.tensor import asinh as asinh
 from fleetrun.tensor import atan as atan
@@ -133,7 +133,6 @@ from fleetrun.tensor import cosh as cosh
 from fleetrun.tensor import erf as erf
 from fleetrun.tensor import exp as exp
 from fleetrun.tensor import floor as floor
-from fleetrun.tensor import gather_nd as gather_nd
 from fleetrun.tensor import linspace as linspace
 from fleetrun.tensor import log as log
 from fleetrun.tensor import ones_like as ones_like
@@ -142,7 +141,6 @@ from fleetrun.tensor import reciprocal as reciprocal
 from fleetrun.tensor import round as round
 from fleetrun.tensor import rsqrt as rsqrt
 from fleetrun.tensor import scatter_nd as scatter_nd
-from fleetrun.tensor import scatter_nd_add as scatter_nd_add
 from fleetrun.tensor import shape as shape
 from fleetrun.tensor import shard_index as shard_index
 from fleetrun.tensor import sin as sin
@@ -155,8 +153,6 @@ from fleetrun.tensor import unbind as unbind
 from fleetrun.tensor import unstack as unstack
 from fleetrun.tensor import zeros_like as zeros_like
 from fleetrun.tensor import bmm as bmm
-from fleetrun.tensor import dist as dist
-from fleetrun.tensor import dot as dot
 from fleetrun.tensor import t as t
 from fleetrun.tensor import diag_embed as diag_embed
 from fleetrun.tensor import index_sample as index_sample
@@ -169,17 +165,20 @@ from fleetrun.nn.functional import selu as selu
 from fleetrun.nn.functional import softmax_with_cross_entropy as softmax_with_cross_entropy
 from fleetrun.nn.functional import softsign as softsign
 from fleetrun.nn.functional import square_error_cost as square_error_cost
-from fleetrun.nn.functional import dice_loss as dice_loss
-from fleetrun.nn.functional import npair_loss as npair_loss
 from fleetrun.fluid._renamed import addcmul as addcmul
 from fleetrun.fluid._renamed import addmm as addmm
 from fleetrun.fluid._renamed import allclose as allclose
+from fleetrun.fluid._renamed import argmax as argmax
+from fleetrun.fluid._renamed import argmin as argmin
 from fleetrun.fluid._renamed import clamp as clamp
 from fleetrun.fluid._renamed import cross as cross
 from fleetrun.fluid._renamed import diag as diag
+from fleetrun.fluid._renamed import dist as dist
+from fleetrun.fluid._renamed import dot as dot
 from fleetrun.fluid._renamed import flip as flip
 from fleetrun.fluid._renamed import full as full
 from fleetrun.fluid._renamed import full_like as full_like
+from fleetrun.fluid._renamed import gather_nd as gather_nd
 from fleetrun.fluid._renamed import index_select as index_select
 from fleetrun.fluid._renamed import kron as kron
 from fleetrun.fluid._renamed import log1p as log1p
@@ -191,6 +190,7 @@ from fleetrun.fluid._renamed import randint as randint
 from fleetrun.fluid._renamed import randn as randn
 from fleetrun.fluid._renamed import randperm as randperm
 from fleetrun.fluid._renamed import roll as roll
+from fleetrun.fluid._renamed import scatter_nd_add as scatter_nd_add
 from fleetrun.fluid._renamed import sign as sign
 from fleetrun.fluid._renamed import trace as trace
 from fleetrun.fluid._renamed import tril as tril
@@ -316,4 +316,4 @@ from fleetrun.framework import Variable as Variable
 from fleetrun import core as core
 from fleetrun.fluid.layer_helper import LayerHelper as LayerHelper
 from fleetrun.utils import unique_name as unique_name
-__all__ = ['accuracy', 'argsort', 'assign', 'auc', 'autoincreased_step_counter', 'cast', 'clip_by_norm', 'concat', 'cos_sim', 'cumsum', 'elementwise_add', 'elementwise_div', 'elementwise_floordiv', 'elementwise_max', 'elementwise_min', 'elementwise_mod', 'elementwise_mul', 'elementwise_pow', 'elementwise_sub', 'equal', 'expand', 'expand_as', 'eye', 'fill_constant', 'fill_constant_batch_size_like', 'flatten', 'gather', 'gaussian_random', 'gaussian_random_batch_size_like', 'greater_equal', 'greater_than', 'has_inf', 'has_nan', 'increment', 'is_empty', 'isfinite', 'l2_normalize', 'less_equal', 'less_than', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'matmul', 'mean', 'mul', 'multiplex', 'not_equal', 'one_hot', 'ones', 'range', 'reduce_all', 'reduce_any', 'reduce_max', 'reduce_mean', 'reduce_min', 'reduce_prod', 'reduce_sum', 'reshape', 'reverse', 'scale', 'scatter', 'size', 'split', 'squeeze', 'stack', 'strided_slice', 'sum', 'sums', 'topk', 'transpose', 'uniform_random', 'uniform_random_batch_size_like', 'unsqueeze', 'where', 'zeros', 'bpr_loss', 'brelu', 'cross_entropy', 'dropout', 'elu', 'hard_shrink', 'hard_sigmoid', 'hard_swish', 'huber_loss', 'kldiv_loss', 'label_smooth', 'leaky_relu', 'margin_rank_loss', 'mse_loss', 'pow', 'rank_loss', 'relu', 'relu6', 'sigmoid', 'sigmoid_cross_entropy_with_logits', 'smooth_l1', 'soft_relu', 'softmax', 'softplus', 'softshrink', 'stanh', 'swish', 'thresholded_relu', 'adaptive_pool2d', 'create_parameter', 'create_py_reader_by_data', 'create_tensor', 'data', 'double_buffer', 'embedding', 'fc', 'pool2d', 'Print', 'py_reader', 'read_file', 'abs', 'acos', 'acosh', 'argmax', 'argmin', 'asin', 'asinh', 'atan', 'atanh', 'ceil', 'clip', 'cos', 'cosh', 'erf', 'exp', 'floor', 'gather_nd', 'linspace', 'log', 'ones_like', 'rank', 'reciprocal', 'round', 'rsqrt', 'scatter_nd', 'scatter_nd_add', 'shape', 'shard_index', 'sin', 'sinh', 'slice', 'sqrt', 'square', 'tanh', 'unbind', 'unstack', 'zeros_like', 'bmm', 'dist', 'dot', 't', 'diag_embed', 'index_sample', 'arange', 'gelu', 'log_loss', 'maxout', 'mish', 'selu', 'softmax_with_cross_entropy', 'softsign', 'square_error_cost', 'dice_loss', 'npair_loss', 'addcmul', 'addmm', 'allclose', 'clamp', 'cross', 'diag', 'flip', 'full', 'full_like', 'index_select', 'kron', 'log1p', 'log_softmax', 'logsumexp', 'meshgrid', 'nonzero', 'randint', 'randn', 'randperm', 'roll', 'sign', 'trace', 'tril', 'triu', 'elementwise_equal', 'interpolate', 'crop', 'crop_tensor', 'logsigmoid', 'tanh_shrink', 'pad', 'pad2d', 'pad_constant_like', 'pool3d', 'Categorical', 'Normal', 'Uniform', 'batch_norm', 'continuous_value_model', 'conv2d', 'layer_norm', 'prelu', 'lod_reset', 'row_conv', 'sequence_concat', 'sequence_conv', 'sequence_enumerate', 'sequence_expand', 'sequence_expand_as', 'sequence_first_step', 'sequence_last_step', 'sequence_mask', 'sequence_pad', 'sequence_pool', 'sequence_reshape', 'sequence_reverse', 'sequence_scatter', 'sequence_slice', 'sequence_softmax', 'sequence_unpad', 'case', 'cond', 'Switch', 'switch_case', 'while_loop', 'While', 'DynamicRNN', 'birnn', 'GRUCell', 'LSTMCell', 'RNNCell', 'rnn', 'BeamSearchDecoder', 'Decoder', 'dynamic_decode', 'gather_tree', 'hsigmoid', 'nce', 'sampled_softmax_with_cross_entropy', 'conv2d_transpose', 'conv3d', 'array_length', 'array_read', 'array_write', 'create_array', 'tensor_array_to_tensor', 'beam_search', 'beam_search_decode', 'StaticRNN', 'chunk_eval', 'crf_decoding', 'linear_chain_crf', 'dynamic_gru', 'dynamic_lstm', 'gru_unit', 'lstm_unit', 'data_norm', 'group_norm', 'instance_norm', 'spectral_norm', 'create_global_var', 'cosine_decay', 'exponential_decay', 'inverse_time_decay', 'linear_lr_warmup', 'natural_exp_decay', 'noam_decay', 'piecewise_decay', 'polynomial_decay', 'affine_channel', 'fsp_matrix', 'im2sequence', 'image_resize', 'image_resize_short', 'lrn', 'pixel_shuffle', 'resize_bilinear', 'resize_linear', 'resize_nearest', 'resize_trilinear', 'shuffle_channel', 'unfold', 'ctc_greedy_decoder', 'edit_distance', 'warpctc', 'add_position_encoding', 'bilinear_tensor_product', 'center_loss', 'get_tensor_from_selected_rows', 'mean_iou', 'merge_selected_rows', 'sampling_id', 'teacher_student_sigmoid_loss', 'unique', 'unique_with_counts', 'IfElse', 'py_func', 'utils', 'default_main_program', 'default_startup_program', 'in_dygraph_mode', 'Variable', 'core', 'LayerHelper', 'unique_name']
+__all__ = ['accuracy', 'argsort', 'assign', 'auc', 'autoincreased_step_counter', 'cast', 'clip_by_norm', 'concat', 'cos_sim', 'cumsum', 'elementwise_add', 'elementwise_div', 'elementwise_floordiv', 'elementwise_max', 'elementwise_min', 'elementwise_mod', 'elementwise_mul', 'elementwise_pow', 'elementwise_sub', 'equal', 'expand', 'expand_as', 'eye', 'fill_constant', 'fill_constant_batch_size_like', 'flatten', 'gather', 'gaussian_random', 'gaussian_random_batch_size_like', 'greater_equal', 'greater_than', 'has_inf', 'has_nan', 'increment', 'is_empty', 'isfinite', 'l2_normalize', 'less_equal', 'less_than', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'matmul', 'mean', 'mul', 'multiplex', 'not_equal', 'one_hot', 'ones', 'range', 'reduce_all', 'reduce_any', 'reduce_max', 'reduce_mean', 'reduce_min', 'reduce_prod', 'reduce_sum', 'reshape', 'reverse', 'scale', 'scatter', 'size', 'split', 'squeeze', 'stack', 'strided_slice', 'sum', 'sums', 'topk', 'transpose', 'uniform_random', 'uniform_random_batch_size_like', 'unsqueeze', 'where', 'zeros', 'bpr_loss', 'brelu', 'cross_entropy', 'dice_loss', 'dropout', 'elu', 'hard_shrink', 'hard_sigmoid', 'hard_swish', 'huber_loss', 'kldiv_loss', 'label_smooth', 'leaky_relu', 'margin_rank_loss', 'mse_loss', 'npair_loss', 'pow', 'rank_loss', 'relu', 'relu6', 'sigmoid', 'sigmoid_cross_entropy_with_logits', 'smooth_l1', 'soft_relu', 'softmax', 'softplus', 'softshrink', 'stanh', 'swish', 'thresholded_relu', 'adaptive_pool2d', 'create_parameter', 'create_py_reader_by_data', 'create_tensor', 'data', 'double_buffer', 'embedding', 'fc', 'pool2d', 'Print', 'py_reader', 'read_file', 'abs', 'acos', 'acosh', 'asin', 'asinh', 'atan', 'atanh', 'ceil', 'clip', 'cos', 'cosh', 'erf', 'exp', 'floor', 'linspace', 'log', 'ones_like', 'rank', 'reciprocal', 'round', 'rsqrt', 'scatter_nd', 'shape', 'shard_index', 'sin', 'sinh', 'slice', 'sqrt', 'square', 'tanh', 'unbind', 'unstack', 'zeros_like', 'bmm', 't', 'diag_embed', 'index_sample', 'arange', 'gelu', 'log_loss', 'maxout', 'mish', 'selu', 'softmax_with_cross_entropy', 'softsign', 'square_error_cost', 'addcmul', 'addmm', 'allclose', 'argmax', 'argmin', 'clamp', 'cross', 'diag', 'dist', 'dot', 'flip', 'full', 'full_like', 'gather_nd', 'index_select', 'kron', 'log1p', 'log_softmax', 'logsumexp', 'meshgrid', 'nonzero', 'randint', 'randn', 'randperm', 'roll', 'scatter_nd_add', 'sign', 'trace', 'tril', 'triu', 'elementwise_equal', 'interpolate', 'crop', 'crop_tensor', 'logsigmoid', 'tanh_shrink', 'pad', 'pad2d', 'pad_constant_like', 'pool3d', 'Categorical', 'Normal', 'Uniform', 'batch_norm', 'continuous_value_model', 'conv2d', 'layer_norm', 'prelu', 'lod_reset', 'row_conv', 'sequence_concat', 'sequence_conv', 'sequence_enumerate', 'sequence_expand', 'sequence_expand_as', 'sequence_first_step', 'sequence_last_step', 'sequence_mask', 'sequence_pad', 'sequence_pool', 'sequence_reshape', 'sequence_reverse', 'sequence_scatter', 'sequence_slice', 'sequence_softmax', 'sequence_unpad', 'case', 'cond', 'Switch', 'switch_case', 'while_loop', 'While', 'DynamicRNN', 'birnn', 'GRUCell', 'LSTMCell', 'RNNCell', 'rnn', 'BeamSearchDecoder', 'Decoder', 'dynamic_decode', 'gather_tree', 'hsigmoid', 'nce', 'sampled_softmax_with_cross_entropy', 'conv2d_transpose', 'conv3d', 'array_length', 'array_read', 'array_write', 'create_array', 'tensor_array_to_tensor', 'beam_search', 'beam_search_decode', 'StaticRNN', 'chunk_eval', 'crf_decoding', 'linear_chain_crf', 'dynamic_gru', 'dynamic_lstm', 'gru_unit', 'lstm_unit', 'data_norm', 'group_norm', 'instance_norm', 'spectral_norm', 'create_global_var', 'cosine_decay', 'exponential_decay', 'inverse_time_decay', 'linear_lr_warmup', 'natural_exp_decay', 'noam_decay', 'piecewise_decay', 'polynomial_decay', 'affine_channel', 'fsp_matrix', 'im2sequence', 'image_resize', 'image_resize_short', 'lrn', 'pixel_shuffle', 'resize_bilinear', 'resize_linear', 'resize_nearest', 'resize_trilinear', 'shuffle_channel', 'unfold', 'ctc_greedy_decoder', 'edit_distance', 'warpctc', 'add_position_encoding', 'bilinear_tensor_product', 'center_loss', 'get_tensor_from_selected_rows', 'mean_iou', 'merge_selected_rows', 'sampling_id', 'teacher_student_sigmoid_loss', 'unique', 'unique_with_counts', 'IfElse', 'py_func', 'utils', 'default_main_program', 'default_startup_program', 'in_dygraph_mode', 'Variable', 'core', 'LayerHelper', 'unique_name']

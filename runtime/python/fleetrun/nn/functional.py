@@ -156,10 +156,13 @@ def sequence_mask(
     x: Variable, maxlen: int | Variable | None = None, dtype: DTypeLike = "int64", name: str | None = None
 ) -> Variable:
     """1 at the first x places of maxlen, else 0. Shape: x[..] of integers -> [.., maxlen]."""
+    whole = tensor.cast(x, "int64")
     if maxlen is None:
-        maxlen = tensor.cast(tensor.max(tensor.cast(x, "int64")), "int64")
+        maxlen = tensor.max(whole)
+    if not x.dtype.name.startswith("int"):  # place 2 is one of the first 2.5
+        whole = tensor.cast(tensor.ceil(x), "int64")
     places = tensor.arange(0, maxlen, 1, "int64")
-    return tensor.cast(tensor.less_than(places, tensor.unsqueeze(tensor.cast(x, "int64"), -1)), dtype)
+    return tensor.cast(tensor.less_than(places, tensor.unsqueeze(whole, -1)), dtype)
 
 
 def label_smooth(

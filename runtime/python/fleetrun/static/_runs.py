@@ -4,7 +4,7 @@ import threading
 
 from fleetrun import _native
 from fleetrun._graph import SideTable
-from fleetrun._types import Any, Callable
+from fleetrun._types import Any, Callable, Program
 
 
 class Run:
@@ -20,3 +20,8 @@ class Run:
 RUNS = SideTable("run", Run)
 # The DataLoaders that are asked for what is not fed (io/generator_loader.py).
 LOADERS: SideTable[list[Any]] = SideTable("loaders", list, copied=list)
+
+
+def unwritten(program: Program, names: set[str]) -> set[str]:
+    """Those of `names` that no operator of the program writes to."""
+    return names and names.difference(*(op.outputs for op in program.ops))

@@ -17,7 +17,7 @@ from fleetrun._types import Any, Fetches, Mapping, Program, Scope, Sequence
 from fleetrun.distributed.dataset._base import DatasetBase
 from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static import groups, loose_shapes
-from fleetrun.static._runs import LOADERS, RUNS
+from fleetrun.static._runs import LOADERS, RUNS, unwritten
 from fleetrun.static.compiler import CompiledProgram
 from fleetrun.static.fetch_handler import FetchHandler, Listener
 from fleetrun.static.single_value import SingleValue
@@ -111,9 +111,10 @@ class Executor:
         elastic.check()
         as_asked = _fetched if return_numpy else _lod_tensor
         if not parallel:
-            # What is fed may be fetched, whether an operator reads it or not.
+            # What is fed may be fetched, read by an operator or not.
+            kept = unwritten(program, fed.keys() & set(names))
             values = [
-                _as_fed(fed[name], return_numpy) if name in fed else as_asked(runner.value(name))
+                _as_fed(fed[name], return_numpy) if name in kept else as_asked(runner.value(name))
                 for name in names
             ]
             if not return_numpy:

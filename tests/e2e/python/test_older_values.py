@@ -1,0 +1,83 @@
+"""Values, shapes and defaults in which fluid.layers of Paddle 1.8.5 differ from `paddle`: measured there."""
+
+
+def test_numbers_and_places_of_fluid_layers_are_those_of_1_8(run):
+    run("""
+import numpy as np
+from fleetrun import fluid
+
+layers = fluid.layers
+x, y = (fluid.data(name, [2, 3], "float32") for name in "xy")
+a, b = np.arange(6, dtype="float32").reshape(2, 3) / 4, np.arange(6, dtype="float32").reshape(2, 3) + 1
+cases = [
+    (layers.argmax(x), [1, 1, 1]), (layers.argmin(x), [0, 0, 0]), (layers.argmax(x, axis=1), [2, 2]),
+    (layers.allclose(x, y), [False]), (layers.has_inf(x), [False]), (layers.has_nan(x), [False]),
+    (layers.isfinite(x), [True]), (layers.size(x), [6]), (layers.trace(x), [1.0]),
+    (layers.dist(x, y), [7.70957]), (layers.dot(x, y), [[2.0], [15.5]]), (layers.mse_loss(x, y), [9.90625]),
+    (layers.kldiv_loss(x, y), [1.92084]), (layers.logsumexp(x), [2.50621]),
+    (layers.logsumexp(x, dim=1), np.log(np.exp(a).sum(1))),
+]
+values = fluid.Executor().run(feed={"x": a, "y": b}, fetch_list=[variable for variable, _ in cases])
+for (variable, expected), value in zip(cases, values):
+    np.testing.assert_allclose(value, expected, rtol=1e-5, err_msg=variable.name)
+    assert value.shape == np.shape(expected), variable.name
+""")
+
+
+def test_what_an_operator_writes_over_a_feed_is_fetched(run):
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+x, y = (paddle.static.data(name, [2], "float32") for name in "xy")
+paddle.assign(x * 2.0, output=y)
+feed = {"x": np.array([1.0, 2.0], "float32"), "y": np.array([5.0, 6.0], "float32")}
+found = paddle.static.Executor().run(feed=feed, fetch_list=[x, y])
+assert [value.tolist() for value in found] == [[1.0, 2.0], [2.0, 4.0]]
+""")
+
+
+def test_numbers_masks_and_truth_as_in_paddle_2_6(run):
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [2, 2], "float32")
+cases = [
+    (paddle.assign(2.0), [2.0]), (paddle.assign(2), [2]), (paddle.any(x, axis=1), [True, True]),
+    (paddle.all(x, axis=1), [False, True]),
+    (paddle.nn.functional.sequence_mask(x, 2), [[[0, 0], [1, 0]], [[1, 0], [1, 1]]]),
+    (paddle.nn.functional.sequence_mask(x), [[[0], [1]], [[1], [1]]]),
+]
+feed = {"x": np.array([[0.0, 0.25], [0.5, 1.25]], "float32")}
+values = paddle.static.Executor().run(feed=feed, fetch_list=[variable for variable, _ in cases])
+for (variable, expected), value in zip(cases, values):
+    assert value.tolist() == expected and value.shape == np.shape(expected), variable.name
+""")
+
+
+def test_the_cross_entropy_of_an_impossible_label_is_paddles(run):
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+cross_entropy = paddle.nn.functional.cross_entropy
+p, share = (paddle.static.data(name, [4, 3], "float32") for name in ("p", "share"))
+label = paddle.static.data("label", [4, 1], "int64")
+p.stop_gradient = False
+hard = cross_entropy(p, label, use_softmax=False, reduction="none")
+soft = cross_entropy(p, share, soft_label=True, use_softmax=False, reduction="none")
+gradients = [paddle.static.gradients([one], [p])[0] for one in (hard, soft)]
+feed = {"p": np.array([[0, 0.5, 0.5], [1e-30, 0.5, 0.5], [1e-21, 0.5, 0.5], [0.2, 0.3, 0.5]], "float32"),
+        "label": np.zeros((4, 1), "int64"), "share": np.array([[0.5, 0.5, 0]] * 4, "float32")}
+found = paddle.static.Executor().run(feed=feed, fetch_list=[hard, soft, *gradients])
+# Those of Paddle 2.6.2.
+np.testing.assert_allclose(found[0].ravel(), [1e20, 69.07755, 48.354286, 1.609438], rtol=1e-6)
+np.testing.assert_allclose(found[1].ravel(), [5e19, 34.885345, 24.523716, 1.4067054], rtol=1e-6)
+np.testing.assert_allclose(found[2], [[-np.inf, 0, 0], [-1e30, 0, 0], [-1e21, 0, 0], [-5, 0, 0]], rtol=1e-6)
+np.testing.assert_allclose(
+    found[3], [[-np.inf, -1, 0], [-5e29, -1, 0], [-5e20, -1, 0], [-2.5, -0.5 / 0.3, 0]], rtol=1e-6)
+""")
