@@ -59,9 +59,10 @@ def _strings(values, name, type_, pyarrow):
         sys.exit(f"column {name!r} has values of type {values.type}; its slot wants {type_}")
     if kinds.is_boolean(values.type):
         values = values.cast(pyarrow.int8())
-    # A whole number beyond int64 is an error; a double is rounded, as text is.
-    wanted = pyarrow.int64() if type_ == "int64" else pyarrow.float32()
-    return values.cast(wanted, safe=type_ == "int64").cast(pyarrow.string())
+    # Text of ids has all numbers of 64 bits, signed or unsigned; a double is rounded, as text is.
+    if type_ == "float32":
+        values = values.cast(pyarrow.float32(), safe=False)
+    return values.cast(pyarrow.string())
 
 
 def slots_of(schema, pyarrow):

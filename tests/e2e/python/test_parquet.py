@@ -126,6 +126,22 @@ pyarrow.parquet.write_table(pyarrow.table({table}), "b.parquet")
     assert out.startswith("refused: ") and says in out, out
 
 
+def test_keys_of_64_bits_are_read_as_text_has_them(tmp_path):
+    pytest.importorskip("pyarrow")
+    python(tmp_path, """
+import pyarrow
+import pyarrow.parquet
+keys = [[0, 2**63, 2**64 - 1], [2**63 - 1]]
+pyarrow.parquet.write_table(pyarrow.table({
+    "label": pyarrow.array([1, 2], pyarrow.uint8()), "ids": pyarrow.array(keys, pyarrow.list_(pyarrow.uint64())),
+    "x": [[1.0, 2.0]] * 2}), "b.parquet")
+open("b.txt", "w").write("".join(f"{len(row)} {' '.join(map(str, row))} 2 1 2 1 {1 + at}\\n"
+                                 for at, row in enumerate(keys)))
+""")
+    out = python(tmp_path, READ, "b.parquet")
+    assert out == python(tmp_path, READ, "b.txt") and not out.startswith("refused")
+
+
 def data(directory, *words, code=0):
     done = subprocess.run([find_fleetrun(), "data", *words], cwd=directory, env=environment(),
                           capture_output=True, text=True, timeout=LIMIT)
