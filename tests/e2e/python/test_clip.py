@@ -205,3 +205,26 @@ for sparse in (True, False):
     wanted[[1, 3, 5]] = [[-1.9, 1.6], [-1.9, 1.6], [-0.4, -0.15]]
     np.testing.assert_allclose(scope.find_var(name).get_tensor(), wanted, atol=1e-6)
 """)
+
+
+def test_the_clips_of_1_x_choose_their_parameters(run):
+    run("""
+import numpy as np
+from fleetrun import fluid
+
+clips = [fluid.clip.GradientClipByValue(0.5, need_clip=lambda parameter: parameter.name == "b"),
+         fluid.clip.GradientClipByNorm(0.5, lambda parameter: parameter.name == "b"),
+         fluid.clip.GradientClipByGlobalNorm(0.5, need_clip=lambda parameter: parameter.name == "b"),
+         fluid.clip.GradientClipByValue(0.5)]
+for clip, moved in zip(clips, [3.0] * 3 + [0.5]):
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        a, b = (fluid.layers.create_parameter([1], "float32", name=name) for name in "ab")
+        loss = fluid.layers.mean(a * 3.0 + b * 4.0)
+        fluid.optimizer.SGD(1.0, grad_clip=clip).minimize(loss)
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        before = [fluid.global_scope().find_var(name).get_tensor() for name in "ab"]
+        before = [np.array(one).item() for one in before]
+        after = exe.run(fetch_list=[loss]) and [np.array(fluid.global_scope().find_var(name).get_tensor()) for name in "ab"]
+        np.testing.assert_allclose([x - y.item() for x, y in zip(before, after)], [moved, 0.5], rtol=1e-5)
+""")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleetrun import _lazy, framework
 from fleetrun._error import Error
-from fleetrun._types import Any, Program, Sequence
+from fleetrun._types import Any, Callable, Program, Sequence
 from fleetrun.nn.clip import KINDS, Clip, ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue, own_clip
 from fleetrun.optimizer.optimizers import CLIPS
 
@@ -13,9 +13,36 @@ __all__ = [
     "GradientClipByNorm", "GradientClipByValue", "append_gradient_clip_ops", "set_gradient_clip",
 ]  # fmt: skip
 
-GradientClipByGlobalNorm = ClipGradByGlobalNorm
-GradientClipByNorm = ClipGradByNorm
-GradientClipByValue = ClipGradByValue
+
+class GradientClipByGlobalNorm(ClipGradByGlobalNorm):
+    """ClipGradByGlobalNorm of the parameters that need_clip(parameter) is true for, of all without it."""
+
+    def __init__(
+        self,
+        clip_norm: float,
+        group_name: str = "default_group",
+        need_clip: Callable[[Any], bool] | None = None,
+    ) -> None:
+        super().__init__(clip_norm, group_name)
+        self.need_clip = need_clip
+
+
+class GradientClipByNorm(ClipGradByNorm):
+    """ClipGradByNorm of the parameters that need_clip(parameter) is true for, of all without it."""
+
+    def __init__(self, clip_norm: float, need_clip: Callable[[Any], bool] | None = None) -> None:
+        super().__init__(clip_norm)
+        self.need_clip = need_clip
+
+
+class GradientClipByValue(ClipGradByValue):
+    """ClipGradByValue of the parameters that need_clip(parameter) is true for, of all without it."""
+
+    def __init__(
+        self, max: float, min: float | None = None, need_clip: Callable[[Any], bool] | None = None
+    ) -> None:
+        super().__init__(max, min)
+        self.need_clip = need_clip
 
 
 def set_gradient_clip(

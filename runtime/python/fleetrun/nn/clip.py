@@ -5,7 +5,7 @@ ParamAttr(need_clip=False) leaves a parameter out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from fleetrun import _native
@@ -17,16 +17,23 @@ __all__ = ["Clip", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", 
 class _OnGradients:
     """What a clip does on the gradients of append_backward()."""
 
+    # Whether a parameter's gradient is clipped, by the names of Paddle 1.x; None: by its attribute alone.
+    need_clip: Callable[[Any], bool] | None = None
+
+    def takes(self, parameter: Any) -> bool:
+        """Whether it clips the gradient of this parameter."""
+        return bool(parameter.need_clip and (self.need_clip is None or self.need_clip(parameter)))
+
     def put_into(self, config: _native.OptimizerConfig) -> None:
         """Sets the clipping of an engine's OptimizerConfig."""
         raise NotImplementedError(f"{type(self).__name__}.put_into")
 
     def __call__(self, params_grads: Sequence[Any]) -> list[tuple[Any, Any]]:
         """[(parameter, clipped gradient)] of [(parameter, gradient)]; appends the operators that clip. Where
-        there is no gradient, or the parameter has need_clip=False, nothing changes."""
+        there is no gradient, or the parameter is not to be clipped, nothing changes."""
         config = _native.OptimizerConfig()
         self.put_into(config)
-        chosen = [pair for pair in params_grads if pair[1] is not None and pair[0].need_clip]
+        chosen = [pair for pair in params_grads if pair[1] is not None and self.takes(pair[0])]
         if not chosen:
             return list(params_grads)
         program: Any = chosen[0][1].program

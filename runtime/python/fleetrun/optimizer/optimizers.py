@@ -276,7 +276,8 @@ class Optimizer:
         config.rate = rate
         config.learning_rate = 1.0 if rate else self.get_lr()
         for parameter in main.all_parameters():
-            need_clip = parameter.name in self._clipped if self._clipped else parameter.need_clip
+            takes = parameter.need_clip if self.grad_clip is None else self.grad_clip.takes(parameter)
+            need_clip = parameter.name in self._clipped if self._clipped else takes
             if parameter.regularizer is None and parameter.rate_factor == 1.0 and need_clip:
                 continue
             l1_decay, l2_decay = regularizer.coefficients(
