@@ -124,7 +124,7 @@ void QueueDataset::State::prepare_stop_event() {
 }
 
 void QueueDataset::State::begin(bool files_in_turn) {
-  if (options.files.empty())
+  if (options.files.empty() && !options.allows_no_files)
     throw Error(ErrorKind::config, "a dataset without files", "call set_filelist() with the data files");
   check_files(options.files);
   read_environment();
@@ -135,7 +135,8 @@ void QueueDataset::State::begin(bool files_in_turn) {
   first_error.clear();
   bad_lines.clear();
   readers.clear();
-  for (std::size_t i = 0; i < std::min(options.threads, options.files.size()); ++i)
+  const std::size_t most = std::max<std::size_t>(options.files.size(), 1);
+  for (std::size_t i = 0; i < std::min(options.threads, most); ++i)
     readers.push_back(std::make_unique<Reader>(options.queue_batches, i));
   running = readers.size();
   try {
@@ -195,7 +196,7 @@ void QueueDataset::State::read_files_with(Parser&& parser, Reader& reader) {
   for (std::size_t index = file_after(reader, 0); index < options.files.size();
        index = file_after(reader, ++taken))
     read_file(index, reader, parser, batch);
-  if (options.starts_next_epoch) start_ahead();
+  if (options.starts_next_epoch && !options.files.empty()) start_ahead();
   const std::size_t rows = parser.end_batch();
   if (rows == 0 || (options.drop_last && rows < options.batch_size)) return;
   push(reader, batch);

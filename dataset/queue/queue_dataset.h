@@ -29,6 +29,8 @@ struct QueueDatasetOptions {
   /// Readers wanted; cut to the number of files.
   std::size_t threads = 1;
   std::vector<std::string> files;
+  /// Whether an epoch of no files has one reader and no batch: of several trainers one may have none.
+  bool allows_no_files = false;
   /// Batches that a reader may be ahead of its consumer.
   std::size_t queue_batches = 8;
   /// What a bad line does to an epoch.
@@ -55,11 +57,12 @@ class QueueDataset : public BatchSource {
 
   /// Checks that every file can be read and starts the readers. `in_turn`: reader r takes the files r, r +
   /// readers(), …, the same in every run, where a result must repeat itself.
-  /// Throws: Error(data) for a file that is missing (all of them named), Error(config) for no files.
+  /// Throws: Error(data) for a file that is missing (all of them named), Error(config) for no files,
+  /// unless that is allowed.
   void start(bool in_turn) override;
 
-  /// Readers that start() made: min(threads, files). Unless in turn, files are taken in order by whichever
-  /// reader is free, so with one reader the order is the list's.
+  /// Readers that start() made: min(threads, files), but one of no files. Unless in turn, files are taken in
+  /// order by whichever reader is free, so with one reader the order is the list's.
   std::size_t readers() const noexcept override;
   std::uint64_t fingerprint() const override;
 

@@ -61,6 +61,7 @@ void bind_options(py::module_& module) {
       .def_readwrite("batch_size", &QueueDatasetOptions::batch_size)
       .def_readwrite("threads", &QueueDatasetOptions::threads)
       .def_readwrite("files", &QueueDatasetOptions::files)
+      .def_readwrite("allows_no_files", &QueueDatasetOptions::allows_no_files)
       .def_readwrite("drop_last", &QueueDatasetOptions::drop_last)
       .def_readwrite("starts_next_pass", &QueueDatasetOptions::starts_next_epoch)
       .def_property("download_command", nullptr,

@@ -4,12 +4,14 @@ nothing running and takes no memory that the data is not worth."""
 import gzip
 import json
 import os
+import re
 import select
 import subprocess
 import sys
 
 import pytest
 from conftest import environment
+from fleetrun_job import find_fleetrun
 from flow import LIMIT
 
 # Reads the files of case.json once, and says how many examples there were;
@@ -317,6 +319,52 @@ def test_a_line_of_64_megabytes_can_be_skipped(read):
 def test_a_million_empty_lines_are_not_skipped_by_a_few(read, tmp_path):
     check_refused(read("\n" * 1_000_000, bad_line="skip:100"),
                   f"{tmp_path}/data.txt:101:1: the line is empty")
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_trainer_of_several_may_have_no_file(tmp_path, start, mode):
+    """Three trainers, two files: get_file_shard gives one of them none, as Paddle's does. With a shuffle it
+    has its share of the examples."""
+    (tmp_path / "train.py").write_text("""
+import sys
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+paddle.enable_static()
+fleet.init()
+ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+loss = paddle.mean(paddle.static.nn.sparse_embedding(ids, [100, 2]))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = sys.argv[1] == "async"
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe = paddle.static.Executor(paddle.CPUPlace())
+    exe.run(paddle.static.default_startup_program())
+    fleet.init_worker()
+    for kind in (paddle.distributed.QueueDataset, paddle.distributed.InMemoryDataset):
+        dataset = kind()
+        dataset.init(batch_size=4, thread_num=2, use_var=[ids])
+        dataset.set_filelist(fleet.util.get_file_shard(["a", "b"]))
+        if kind is paddle.distributed.InMemoryDataset:
+            dataset.load_into_memory()
+            dataset.global_shuffle(fleet)
+        exe.train_from_dataset(paddle.static.default_main_program(), dataset, print_period=1000)
+        own = exe.last_pass.examples
+        print(kind.__name__, own, int(fleet.util.all_reduce(own)))
+    fleet.stop_worker()
+""")
+    for name in "ab":
+        (tmp_path / name).write_text("".join(f"1 {i}\n" for i in range(60)))
+    process = start([find_fleetrun(), "--server_num=1", "--trainer_num=3", "--log_dir=log", "--python",
+                     sys.executable, "train.py", mode])
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, output
+    said = [(tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(3)]
+    assert ["QueueDataset 60 120" in text for text in said] == [True, True, False], said
+    assert "QueueDataset 0 120" in said[2] and "the dataset gave no example out of no file" in said[2]
+    assert all(re.search(r"InMemoryDataset [1-9]\d* 120", text) for text in said), said
 
 
 @pytest.mark.parametrize("dataset", ["QueueDataset", "InMemoryDataset"])

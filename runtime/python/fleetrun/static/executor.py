@@ -14,7 +14,7 @@ from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
 from fleetrun._places import CPUPlace
 from fleetrun._types import Any, Fetches, Mapping, Program, Scope, Sequence
-from fleetrun.distributed.dataset._base import DatasetBase
+from fleetrun.distributed.dataset._base import DatasetBase, may_be_empty
 from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static import groups, loose_shapes
 from fleetrun.static._runs import LOADERS, RUNS, unwritten
@@ -303,8 +303,7 @@ def _tell_of_nothing(call, files):
     """Of a pass without an example. One trainer of several may have none. Throws: Error(data)."""
     given = f"{len(files)} files ({files[0]}, …)" if len(files) > 1 else files[0] if files else "no file"
     what = f"Executor.{call}: the dataset gave no example out of {given}"
-    is_allowed = os.environ.get("FLEETRUN_EMPTY_DATASET", "refuse") == "allow"
-    if is_allowed or int(os.environ.get("PADDLE_TRAINERS_NUM", "1")) > 1:
+    if may_be_empty():
         return warn_once("no example", what)
     raise Error(
         "data",

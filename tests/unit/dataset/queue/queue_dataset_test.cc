@@ -277,6 +277,16 @@ TEST_CASE("options that make no sense") {
   options = good;
   options.files.clear();
   check_config_error(options, "a dataset without files", "call set_filelist() with the data files");
+  options.allows_no_files = true;
+  options.threads = 3;
+  options.starts_next_epoch = true;
+  for (const bool in_turn : {false, true}) {
+    QueueDataset dataset(options);
+    dataset.start(in_turn);
+    Batch batch;
+    CHECK(dataset.readers() == 1);
+    CHECK_FALSE(dataset.next(0, batch));
+  }
 }
 
 }  // namespace

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from fleetrun._variable import Variable
 
 
+def may_be_empty() -> bool:
+    """Whether this trainer may have no example: one of several may, and as FLEETRUN_EMPTY_DATASET says."""
+    is_allowed = os.environ.get("FLEETRUN_EMPTY_DATASET", "refuse") == "allow"
+    return is_allowed or int(os.environ.get("PADDLE_TRAINERS_NUM", "1")) > 1
+
+
 class DatasetBase(Kept):
     """Files (`set_filelist`) that go through `pipe_command`, one process per file, into batches of
     `use_var`."""
@@ -269,6 +275,7 @@ class DatasetBase(Kept):
         options.pipe_timeout = datetime.timedelta(seconds=self._pipe_timeout)
         options.batch_size, options.threads, options.files = batch_size, threads, self.filelist
         options.bad_line, options.schema = self._bad_line, self._schema
+        options.allows_no_files = may_be_empty()
         for name, value in {**self._remote, "parse_ins_id": ids, "parse_content": contents, **more}.items():
             setattr(options, name, value)
         columnar = any(name.endswith(".frc") for name in self.filelist)
