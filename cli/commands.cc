@@ -14,6 +14,7 @@
 #include "cli/plot_command.h"
 #include "cli/predict_command.h"
 #include "cli/ps_command.h"
+#include "cli/report_command.h"
 #include "cli/secret_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
@@ -41,6 +42,8 @@ constexpr Command kCommands[] = {
     {"predict", "compute a saved model over files", run_predict_command, shows},
     {"trace", "run a job and draw what its time goes into", run_trace_command, launches},
     {"plot", "plot the variables that were fetched in training", run_plot_command, acts},
+    {"report", "pack what is known of a job into one file", run_report_command, acts},
+    {"replay", "go through a reported job again", run_replay_command, shows},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command, acts},
     {"torchrun", "run a job of PyTorch by torchrun's command line", run_torchrun_command, acts},
     {"secret", "print the secret of one job, for a host of that job alone", run_secret_command, acts},

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
+#include "launcher/logs/log_catalog.h"
 #include "runtime/base/error.h"
 #include "runtime/base/terminal_text.h"
 #include "runtime/base/text.h"
@@ -18,6 +20,27 @@ launcher::JobEntry choose_job(std::string_view command, const std::vector<std::s
                 "fleetrun " + std::string(command) + " --help says how it is called");
   const auto jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
   return launcher::select_job(jobs, words.empty() ? std::nullopt : std::optional(words.front()));
+}
+
+std::string choose_pod_directory(const std::optional<std::string>& log_dir,
+                                 const std::optional<std::string>& job, const Environ& environment) {
+  const std::string from_environment = environment.value_or("PADDLE_LOG_DIR", "");
+  const std::string directory = log_dir.value_or(from_environment.empty() ? "log" : from_environment);
+  std::vector<launcher::JobEntry> jobs;
+  if (!log_dir) jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
+  const bool runs = std::any_of(jobs.begin(), jobs.end(), [&](const launcher::JobEntry& entry) {
+    return job == entry.pod || job == entry.job_id;
+  });
+  const auto pod = runs ? std::nullopt : launcher::find_pod(directory, job);
+  if (pod) return directory + "/" + *pod;
+  if (runs || (!jobs.empty() && !job)) {
+    const launcher::JobEntry entry = launcher::select_job(jobs, job);
+    return entry.log_dir + "/" + entry.pod;
+  }
+  throw Error(ErrorKind::host,
+              "there are no logs" + (job ? " of job " + printable(*job) : std::string()) + " in " +
+                  printable(directory),
+              "name the directory of the logs with --log_dir");
 }
 
 void write_text(int fd, std::string_view text) {

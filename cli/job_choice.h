@@ -1,6 +1,7 @@
 // The job that a subcommand is about: `fleetrun status|top|attach|stop [JOB]`, JOB being a pod or a job id.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@ namespace fleetrun::cli {
 /// Throws: Error(usage) when `words` has more than one word, and when no job or several match.
 launcher::JobEntry choose_job(std::string_view command, const std::vector<std::string>& words,
                               const Environ& environment);
+
+/// The directory with the logs of a job that runs or ran, LOG_DIR/POD: of a running job that `job` names,
+/// else what lies in `log_dir` (nullopt: log, or PADDLE_LOG_DIR), else the only job that runs.
+/// Throws: Error(host) where there is none.
+std::string choose_pod_directory(const std::optional<std::string>& log_dir,
+                                 const std::optional<std::string>& job, const Environ& environment);
 
 /// Writes all of `text`, on a terminal as TerminalText; what the reader does not take is lost.
 void write_text(int fd, std::string_view text);

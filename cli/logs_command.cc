@@ -3,12 +3,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "cli/command_flags.h"
+#include "cli/job_choice.h"
 #include "cli/launch_log.h"
-#include "launcher/host/run_directory.h"
-#include "launcher/logs/log_catalog.h"
 #include "launcher/logs/log_choice.h"
 #include "launcher/logs/log_show.h"
 #include "runtime/base/error.h"
@@ -38,9 +35,7 @@ log directory, or of the only job that runs.
 )";
 
 struct Request {
-  std::string log_dir;
-  bool log_dir_given = false;
-  std::optional<std::string> job;
+  std::optional<std::string> log_dir, job;
   launcher::Color colour = launcher::Color::automatic;
   LogSpec logs;
 };
@@ -68,14 +63,12 @@ std::vector<int> read_ranks(const std::string& text) {
   return ranks;
 }
 
-Request read_request(const CommandArguments& words, const Environ& environment) {
+Request read_request(const CommandArguments& words) {
   Request request;
   if (words.words.size() > 1)
     refuse_lines("logs shows one job, and " + std::to_string(words.words.size()) + " are named");
   if (!words.words.empty()) request.job = words.words.front();
-  const std::string from_environment = environment.value_or("PADDLE_LOG_DIR", "");
-  request.log_dir = words.value("log_dir").value_or(from_environment.empty() ? "log" : from_environment);
-  request.log_dir_given = words.has("log_dir");
+  request.log_dir = words.value("log_dir");
   request.colour = read_colour(words.value("color").value_or("auto"));
   LogSpec& logs = request.logs;
   logs.follow = words.has("follow");
@@ -87,25 +80,6 @@ Request read_request(const CommandArguments& words, const Environ& environment) 
   return request;
 }
 
-/// A running job that is named, else what lies in the log directory, else the only job that runs.
-std::string find_pod_directory(const Request& request, const Environ& environment) {
-  std::vector<launcher::JobEntry> jobs;
-  if (!request.log_dir_given) jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
-  const bool runs = std::any_of(jobs.begin(), jobs.end(), [&](const launcher::JobEntry& job) {
-    return request.job == job.pod || request.job == job.job_id;
-  });
-  const auto pod = runs ? std::nullopt : launcher::find_pod(request.log_dir, request.job);
-  if (pod) return request.log_dir + "/" + *pod;
-  if (runs || (!jobs.empty() && !request.job)) {
-    const launcher::JobEntry job = launcher::select_job(jobs, request.job);
-    return job.log_dir + "/" + job.pod;
-  }
-  throw Error(ErrorKind::host,
-              "there are no logs" + (request.job ? " of job " + printable(*request.job) : std::string()) +
-                  " in " + printable(request.log_dir),
-              "name the directory of the logs with --log_dir");
-}
-
 }  // namespace
 
 int run_logs_command(const std::vector<std::string>& arguments, const Environ& environment) {
@@ -114,8 +88,8 @@ int run_logs_command(const std::vector<std::string>& arguments, const Environ& e
     LaunchLog(STDOUT_FILENO, launcher::LogLevel::info).raw(kLogsUsage + describe_flags(kLogsFlags));
     return 0;
   }
-  Request request = read_request(words, environment);
-  request.logs.pod_directory = find_pod_directory(request, environment);
+  Request request = read_request(words);
+  request.logs.pod_directory = choose_pod_directory(request.log_dir, request.job, environment);
   request.logs.output = STDOUT_FILENO;
   request.logs.colour = launcher::use_colour(request.colour, ::isatty(STDOUT_FILENO) == 1, environment);
   launcher::show_logs(request.logs);

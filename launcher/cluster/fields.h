@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "launcher/cluster/messages.h"
+#include "launcher/model/failure_fields.h"
 #include "runtime/base/codec.h"
 
 namespace fleetrun::launcher {
@@ -61,27 +62,11 @@ void fields(Archive& archive, Value& value, const std::shared_ptr<const World>*)
 }
 
 template <class Archive, class Value>
-void fields(Archive& archive, Value& value, const FailureKind*) {
-  codec::choice(archive, value, static_cast<int>(kFailureKinds) - 1);
-}
-
-template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const PastFailure*) {
   archive(value.record.kind, value.record.who, value.record.signature, value.record.ran,
           value.record.progress);
   codec::choice(archive, value.scope, 2);
   archive(value.host);
-}
-
-template <class Archive, class Value>
-void fields(Archive& archive, Value& value, const NodeFailure*) {
-  archive(value.process, value.exit_status, value.kind, value.text, value.signature, value.screen, value.at,
-          value.ran_ms, value.progress, value.port_clash, value.restarts);
-}
-
-template <class Archive, class Value>
-void fields(Archive& archive, Value& value, const JobEnd*) {
-  archive(value.exit_status, value.why, value.node, value.failure);
 }
 
 }  // namespace fleetrun::launcher

@@ -29,10 +29,7 @@ class Explainer final : public JobObserver {
 
   void on_event(const JobEvent& event) override;
 
-  /// fleetrun sent signal `number` to a process.
-  void note_signal(std::size_t index, int number) { history_.note_signal(index, number); }
-  /// The job ends although this process lives.
-  void note_left_alive(pid_t pid) { history_.note_left_alive(pid); }
+  void on_record(const JobRecord& record) { history_.on_record(record); }
 
   /// Notes where the processes that live have their memory accounted for, since they may move. For a timer;
   /// some 10 µs for each.

@@ -108,6 +108,23 @@ void describe_failure(const Failure& failure, const Plan& plan, const JobHistory
     take_status(std::get<ExitReason>(failure.cause), report);
 }
 
+/// The failure that decided was not here, or there was none here.
+bool decided_elsewhere(const JobEnd& end, const Report& report) {
+  if (!end.failure) return end.exit_status != report.exit_status;
+  return !report.first || report.first->name != end.failure->process || report.first->at != end.failure->at;
+}
+
+/// The outcome as the hosts of the job agreed on it.
+Report report_of(const JobEnd& end) {
+  Report report;
+  report.exit_status = end.exit_status;
+  report.cause = end.why;
+  if (end.exit_status != 0)
+    report.outcome = end.exit_status == kTimedOut ? Outcome::timed_out : Outcome::failed;
+  report.own_status = !end.failure;
+  return report;
+}
+
 }  // namespace
 
 std::string_view to_string(Outcome outcome) noexcept {
@@ -142,19 +159,12 @@ Report make_report(const JobState& state, const Plan& plan, const JobHistory& hi
   return report;
 }
 
-bool decided_elsewhere(const JobEnd& end, const Report& report) {
-  if (!end.failure) return end.exit_status != report.exit_status;
-  return !report.first || report.first->name != end.failure->process || report.first->at != end.failure->at;
-}
-
-Report report_of(const JobEnd& end) {
-  Report report;
-  report.exit_status = end.exit_status;
-  report.cause = end.why;
-  if (end.exit_status != 0)
-    report.outcome = end.exit_status == kTimedOut ? Outcome::timed_out : Outcome::failed;
-  report.own_status = !end.failure;
-  return report;
+Conclusion conclude(const JobState& state, const Plan& plan, const JobHistory& history,
+                    const std::optional<JobEnd>& end) {
+  Report here = make_report(state, plan, history);
+  if (!end || state.stop_signal() || !decided_elsewhere(*end, here)) return {std::move(here), std::nullopt};
+  if (!end->failure) return {report_of(*end), std::nullopt};
+  return {report_of(*end), "On " + end->node + ":\n" + end->failure->screen};
 }
 
 Report refusal(const Error& error) {

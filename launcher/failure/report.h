@@ -65,12 +65,13 @@ struct Report {
 /// `history` is that of the whole job.
 Report make_report(const JobState& state, const Plan& plan, const JobHistory& history);
 
-/// Whether the hosts of the job agreed on another outcome than this host's own `report`: the failure that
-/// decided was not here, or there was none here.
-bool decided_elsewhere(const JobEnd& end, const Report& report);
-
-/// The outcome as the hosts of the job agreed on it.
-Report report_of(const JobEnd& end);
+/// How the job ended: `end`, as the hosts of the job agreed on it, counts more than what happened here.
+struct Conclusion {
+  Report report;
+  std::optional<std::string> screen;  // of the host whose failure decided; nullopt: this host's own
+};
+Conclusion conclude(const JobState& state, const Plan& plan, const JobHistory& history,
+                    const std::optional<JobEnd>& end);
 
 /// The outcome when fleetrun itself could not go on.
 Report refusal(const Error& error);

@@ -29,6 +29,11 @@ const Ending* JobHistory::ending_of(std::size_t index) const {
   return found == endings_.end() ? nullptr : &*found;
 }
 
+void JobHistory::on_record(const JobRecord& record) {
+  if (const auto* sent = std::get_if<SignalSent>(&record)) note_signal(sent->index, sent->number);
+  if (const auto* left = std::get_if<LeftAlive>(&record)) note_left_alive(left->pid);
+}
+
 void JobHistory::note_signal(std::size_t index, int number) {
   const auto start = starts_.find(index);
   if (start != starts_.end() && number > 0 && number < 64) start->second.sent |= std::uint64_t{1} << number;

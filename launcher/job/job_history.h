@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "launcher/model/job_event.h"
+#include "launcher/model/job_record.h"
 
 namespace fleetrun::launcher {
 
@@ -61,6 +62,8 @@ class JobHistory final : public JobObserver {
   };
 
   void on_event(const JobEvent& event) override;
+
+  void on_record(const JobRecord& record);
 
   /// fleetrun sent signal `number` to a process that lives.
   void note_signal(std::size_t index, int number);

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "launcher/logs/log_files.h"
 #include "launcher/model/job_action.h"
 #include "launcher/model/job_event.h"
+#include "launcher/model/job_record.h"
 #include "launcher/model/plan.h"
 
 namespace boost::asio {
@@ -51,6 +53,8 @@ class JobControl {
 class JobPart : public JobObserver {
  public:
   void on_event(const JobEvent&) override {}
+  /// What is decided and done beside the events.
+  virtual void on_record(const JobRecord&) {}
   /// How much later than usual the process is to be started in `attempt`.
   virtual std::chrono::milliseconds start_delay(std::size_t, int) { return {}; }
   /// What the process gets as the descriptor that `variable` names, borrowed until it was started;
@@ -70,6 +74,20 @@ inline int open_descriptor(const JobParts& parts, std::string_view variable, std
   for (auto part = parts.begin(); fd < 0 && part != parts.end(); ++part)
     fd = (*part)->open_descriptor(variable, index);
   return fd;
+}
+
+/// The greatest step that any of `parts` knows of.
+inline std::optional<std::int64_t> progress_of(const JobParts& parts) {
+  std::optional<std::int64_t> progress;
+  for (const auto& part : parts) progress = std::max(progress, part->progress());
+  return progress;
+}
+
+/// How much later than usual a process is to be started, all parts together.
+inline std::chrono::milliseconds start_delay(const JobParts& parts, const StartProcess& start) {
+  std::chrono::milliseconds delay{};
+  for (const auto& part : parts) delay += part->start_delay(start.index, start.attempt);
+  return delay;
 }
 
 /// Makes one part; it may answer nullptr when it has nothing to do.

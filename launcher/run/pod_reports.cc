@@ -23,6 +23,15 @@ JobEvent news_event(NewsLevel level, const std::string& text) {
   return event::News{text, level == NewsLevel::debug};
 }
 
+bool any_lives(const std::vector<pid_t>& pids) {
+  return std::ranges::any_of(pids, [](pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; });
+}
+
+event::Warning log_dropped(const ProcessSpec& process, const LogFile& log, int error) {
+  return {"what " + process.name + " writes to " + log.shown +
+          " is dropped: " + std::generic_category().message(error)};
+}
+
 NodeFailure node_failure(const Explained& explained, const Report& report, const Plan& plan,
                          const JobHistory& history) {
   const ProcessSpec& process = plan.processes[explained.index];

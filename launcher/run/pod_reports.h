@@ -29,6 +29,12 @@ Explained explained_by(const Explanation& explanation, const Plan& plan, const J
 /// Asks the kernel whether it may be killed at all.
 event::Unkillable unkillable(const UnkillableFrame& frame);
 
+/// Is any of these processes still there?
+bool any_lives(const std::vector<pid_t>& pids);
+
+/// Its log takes no more of what a process writes.
+event::Warning log_dropped(const ProcessSpec& process, const LogFile& log, int error);
+
 /// For the other hosts, without its screen. `report` is this host's own.
 NodeFailure node_failure(const Explained& explained, const Report& report, const Plan& plan,
                          const JobHistory& history);

@@ -98,7 +98,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   void send_signal(std::size_t index, int number) override {
     if (!state_.alive(index)) return;
-    explainer_.note_signal(index, number);
+    record(SignalSent{index, number});
     pod_->signal(index, number, false);
   }
 
@@ -128,6 +128,11 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   };
 
   WorldLink* link() const { return settings_.world.link; }
+
+  void record(const JobRecord& record) {
+    explainer_.on_record(record);
+    for (const auto& part : parts_) part->on_record(record);
+  }
 
   // PodInWorld
   void world_ends(const std::string& why, bool at_once) override {
@@ -202,12 +207,11 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   void on(const ExitedFrame& frame) {
     for (const auto& part : parts_) part->catch_up();
-    const Life& life = lives_[frame.index];
     const ExitReason reason = exit_reason_from(frame.wait_status);
     const bool asked = state_.asked(frame.index);
     if (through_ && !reason.ok()) logs_[frame.index].lost = through_->last_words(frame.index, kLastWordsTime);
-    tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns,
-                              frame.max_rss_kib});
+    const auto& [attempt, pid] = lives_[frame.index];
+    tell(event::ProcessExited{frame.index, pid, attempt, reason, asked, frame.time_ns, frame.max_rss_kib});
     if (view_) view_->ended(frame.index, !reason.ok() && !asked);
     for (auto& [role, probe] : probes_) {
       if (reason.ok()) probe->forget(frame.index);
@@ -311,7 +315,11 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   // Actions
 
-  void handle(const Event& event) { perform(state_.on(event)); }
+  void handle(const Event& event) {
+    const std::vector<Action> actions = state_.on(event);
+    record(Decided{event, actions});
+    perform(actions);
+  }
 
   void perform(const std::vector<Action>& actions) {
     for (const Action& action : actions) std::visit([this](const auto& a) { perform_one(a); }, action);
@@ -324,6 +332,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     all_running_ = false;
     try {
       if (settings_.replan) plan_ = settings_.replan(action.attempt);
+      record(Replanned{});
       std::vector<std::size_t> all(plan_.processes.size());
       std::iota(all.begin(), all.end(), std::size_t{0});
       logs_ = open_attempt_logs(plan_, action.attempt, all, warner());
@@ -337,15 +346,12 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   void perform_one(const StartProcess& action) {
     if (fault_) return;
-    std::chrono::milliseconds delay{};
-    for (const auto& part : parts_) delay += part->start_delay(action.index, action.attempt);
+    const auto delay = start_delay(parts_, action);
     if (delay.count() == 0) return start(action);
     auto& timer = delayed_.try_emplace(action.index, loop_).first->second;
     timer.expires_after(delay);
     timer.async_wait(still_here_.only([this, action](const error_code& error) {
-      if (error) return;
-      delayed_.erase(action.index);
-      start(action);
+      if (!error && delayed_.erase(action.index) != 0) start(action);
     }));
   }
 
@@ -411,12 +417,12 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   void perform_one(const AskToStop& action) {
     give_up_delayed(action.index);
     const int number = stop_as_ != 0 ? stop_as_ : plan_.roles[state_.role_of(action.index)].stop_signal;
-    explainer_.note_signal(action.index, number);
+    record(SignalSent{action.index, number});
     pod_->signal(action.index, number, true);
   }
 
   void perform_one(const KillProcess& action) {
-    explainer_.note_signal(action.index, SIGKILL);
+    record(SignalSent{action.index, SIGKILL});
     pod_->kill(action.index);
   }
 
@@ -433,7 +439,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     graces_.clear();
     for (std::size_t i = 0; i < lives_.size(); ++i) {
       give_up_delayed(i);
-      explainer_.note_signal(i, SIGKILL);
+      record(SignalSent{i, SIGKILL});
     }
     pod_->kill();
     arm_last_resort();
@@ -447,9 +453,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   void explain(const ExplainFailure& action) {
     Explanation explanation = explainer_.explain(action.index, action.alone, plan_, logs_);
     Explained explained = explained_by(explanation, plan_, explainer_.history());
-    for (const auto& part : parts_) {
-      if (const auto progress = part->progress()) explained.record.progress = progress;
-    }
+    explained.record.progress = progress_of(parts_);
     cause_ = explanation.cause;
     tell(event::FailureExplained{explanation.index, lives_[explanation.index].attempt,
                                  std::move(explanation.cause)});
@@ -507,9 +511,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     last_resort_.expires_after(patience);
     last_resort_.async_wait(still_here_.only([this](const error_code& error) {
       if (error) return;
-      const auto exists = [](pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; };
-      if (!unkillable_.empty() && std::none_of(unkillable_.begin(), unkillable_.end(), exists)) return;
-      for (const pid_t pid : unkillable_) explainer_.note_left_alive(pid);
+      if (!unkillable_.empty() && !any_lives(unkillable_)) return;
+      for (const pid_t pid : unkillable_) record(LeftAlive{pid});
       tell(event::Warning{"a process does not end although it was killed; fleetrun-init stays with it"});
       on_emptied();
     }));
@@ -552,9 +555,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     if (!settings_.log_through) return;
     settings_.log_through->on_lost = [this](std::size_t index, std::uint64_t bytes, int error) {
       tell(event::LogsTruncated{index, bytes, error});
-      if (error == 0) return;
-      tell(event::Warning{"what " + plan_.processes[index].name + " writes to " + logs_[index].shown +
-                          " is dropped: " + std::generic_category().message(error)});
+      if (error != 0) tell(log_dropped(plan_.processes[index], logs_[index], error));
     };
     through_ = log_through(loop_, plan_, *settings_.log_through);
   }

@@ -19,6 +19,7 @@
 #include "launcher/plan/large_environment.h"
 #include "launcher/plan/make_plan.h"
 #include "launcher/plan/plan_json.h"
+#include "launcher/record/job_report.h"
 #include "launcher/run/job_health.h"
 #include "launcher/run/member_link.h"
 #include "launcher/run/standard_input.h"
@@ -145,6 +146,8 @@ int Session::run_here() {
   settings_.parts.push_back(job_health(config_, environment_));
   settings_.parts.push_back(member_link(leases_, config_.host));
   settings_.parts.push_back(job_services(services(background)));
+  redactor_ = job_redactor(plan_, environment_, own_arguments());
+  settings_.parts.push_back(flight_recorder(recorder()));
   settle_terminal(std::move(background));
   console_.set_patience(kPatience);
   const JobResult result = run_to_the_end(std::move(logs));
@@ -227,6 +230,14 @@ void Session::settle_terminal(Background background) {
     settings_.parts.push_back(share_terminal(*settings_.stdin_of));
 }
 
+RecorderSettings Session::recorder() const {
+  return {.seed = settings_.seed,
+          .first_attempt = link_ ? std::optional(settings_.world.world.attempt) : std::nullopt,
+          .torchrun = config_.torchrun.has_value(),
+          .command = own_arguments(),
+          .redactor = redactor_};
+}
+
 ServiceSettings Session::services(const Background& background) const {
   ServiceSettings services;
   services.launch_log = background.launch_log;
@@ -242,28 +253,38 @@ JobResult Session::run_to_the_end(std::vector<LogFile> logs) {
   try {
     return run_job(plan_, std::move(logs), leases_, std::move(settings_));
   } catch (const Error& error) {
-    write_verdict(refusal(error), plan_, {});
+    RecordEnd end;
+    end.ended = this_moment();
+    end.refusal = Refusal{error.kind(), error.what(), error.hint()};
+    end.verdict = write_verdict(refusal(error), plan_, {}, end.ended);
+    end_record(plan_, std::move(end), redactor_);
     throw;
   }
 }
 
 /// Says how the job ended: to programs, then to people.
 int Session::conclude(const JobResult& result) {
-  Report report = make_report(result.state, result.plan, result.history);
-  const bool elsewhere = result.end && !result.state.stop_signal() && decided_elsewhere(*result.end, report);
-  if (elsewhere) report = report_of(*result.end);
-  write_verdict(report, result.plan, result.history);
-  const std::string end = end_of_failed(report, result.logs);
-  const std::string screen = elsewhere && result.end->failure
-                                 ? "On " + result.end->node + ":\n" + result.end->failure->screen
-                                 : console_.failure_screen(report, result.plan, result.history, end);
-  console_.show_end(report, result.plan, end, screen);
+  const auto [report, screen_there] =
+      launcher::conclude(result.state, result.plan, result.history, result.end);
+  RecordEnd end;
+  end.ended = this_moment();
+  end.end = result.end;
+  end.verdict = write_verdict(report, result.plan, result.history, end.ended);
+  end.last_lines = end_of_failed(report, result.logs);
+  end.screen = screen_there ? *screen_there
+                            : console_.failure_screen(report, result.plan, result.history, end.last_lines);
+  console_.show_end(report, result.plan, end.last_lines, end.screen);
+  if (report.outcome != Outcome::completed) end.logs = ends_of_logs(result.plan, result.logs);
+  end_record(result.plan, std::move(end), redactor_);
   return report.exit_status;
 }
 
-void Session::write_verdict(const Report& report, const Plan& plan, const JobHistory& history) {
-  launcher::write_verdict(to_json(report, plan, history, this_moment()), plan,
+std::string Session::write_verdict(const Report& report, const Plan& plan, const JobHistory& history,
+                                   Moment ended) {
+  std::string verdict = to_json(report, plan, history, ended);
+  launcher::write_verdict(verdict, plan,
                           [this](const std::string& text) { console_.write(LogLevel::warning, text); });
+  return verdict;
 }
 
 /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's by

@@ -17,6 +17,7 @@
 #include "launcher/model/plan.h"
 #include "launcher/model/program.h"
 #include "launcher/model/world.h"
+#include "launcher/record/recorder.h"
 #include "launcher/run/supervisor.h"
 #include "launcher/run/world_feed.h"
 #include "launcher/session/session_console.h"
@@ -52,7 +53,8 @@ class Session {
   ServiceSettings services(const Background& background) const;
   JobResult run_to_the_end(std::vector<LogFile> logs);
   int conclude(const JobResult& result);
-  void write_verdict(const Report& report, const Plan& plan, const JobHistory& history);
+  RecorderSettings recorder() const;
+  std::string write_verdict(const Report& report, const Plan& plan, const JobHistory& history, Moment ended);
   Plan next_plan();
   void adopt(const World& world, std::size_t node_rank);
 
@@ -71,6 +73,7 @@ class Session {
   std::optional<WorldLink> link_;    // in a job of several hosts
   std::shared_ptr<WorldFeed> feed_;  // with it
   Plan plan_;                        // of the newest attempt
+  Redactor redactor_;                // of what is recorded
   RunSettings settings_;
 };
 

@@ -14,7 +14,7 @@ from fleetrun_job import clean_environment, find_fleetrun
 CAMPAIGNS = pathlib.Path(__file__).resolve().parents[2] / "campaigns"
 # others: 10
 COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 3, "rank_kills": 1,
-          "sentinel": 2, "trainer_kills": 2, "python_hangs": 4, "schedules": 5}
+          "replays": 8, "sentinel": 2, "trainer_kills": 2, "python_hangs": 4, "schedules": 5}
 MORE = {"chaos": ["--pause=0.5:1"]}
 
 
