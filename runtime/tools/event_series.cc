@@ -145,4 +145,19 @@ Curves read_curves(const std::vector<std::string>& paths) {
   return curves;
 }
 
+std::string to_json(const Curves& curves) {
+  auto all = nlohmann::ordered_json::object();
+  for (const auto& [fetched, trainers] : curves) {
+    for (const Series& series : trainers) {
+      std::vector<double> batches, values;
+      for (const Sample& sample : series.samples) {
+        batches.push_back(sample.batches);
+        values.push_back(sample.value);
+      }
+      all[fetched].push_back({{"name", series.name}, {"batches", batches}, {"values", values}});
+    }
+  }
+  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace fleetrun::trace

@@ -33,4 +33,8 @@ std::size_t add_series(std::istream& text, const std::string& name, Curves& curv
 /// Throws: Error(usage) for what is not there; Error(data) for a file or folder without values.
 Curves read_curves(const std::vector<std::string>& paths);
 
+/// The same as one line of JSON, without its newline:
+/// {"loss":[{"name":"trainer 0","batches":[100,200],"values":[0.53,0.51]}]}
+std::string to_json(const Curves& curves);
+
 }  // namespace fleetrun::trace

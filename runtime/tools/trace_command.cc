@@ -49,18 +49,26 @@ int run_plot(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   std::string out = "curve.png";
   std::int64_t width = 1200;
+  bool as_json = false;
   while (words.next()) {
     if (words.word() == "-o" || words.word() == "--out")
       out = words.value();
     else if (words.word() == "--width")
       width = std::min(words.number(kMin), kMax);
+    else if (words.word() == "--json")
+      as_json = true;
     else if (words.is_flag())
       words.refuse("plot has no flag " + printable(words.word()));
     else
       paths.push_back(words.word());
   }
   if (paths.empty()) words.refuse("plot: no file of events, folder of them or log is named");
-  const std::string png = plot(read_curves(paths), static_cast<std::size_t>(width)).png();
+  const Curves curves = read_curves(paths);
+  if (as_json) {
+    print(to_json(curves) + "\n");
+    return 0;
+  }
+  const std::string png = plot(curves, static_cast<std::size_t>(width)).png();
   const UniqueFd file(open_own(out, O_WRONLY | O_CREAT | O_TRUNC, Readers::by_directory));
   if (!file || ::write(file.value(), png.data(), png.size()) != static_cast<ssize_t>(png.size()))
     throw Error(ErrorKind::host, "the picture could not be written to " + printable(out),
@@ -77,13 +85,14 @@ std::string merge_help() {
 }
 
 std::string plot_help() {
-  return "usage: fleetrun plot FILE|FOLDER... [-o FILE.png] [--width PIXELS]\n\n"
+  return "usage: fleetrun plot FILE|FOLDER... [-o FILE.png] [--width PIXELS] [--json]\n\n"
          "Plots the variables that were fetched in training, a panel per variable and a line per trainer, as "
          "a "
          "PNG (default:\n"
          "curve.png, 1200 pixels wide). FOLDER is the one that FLEETRUN_EVENTS has named, FILE one of its "
          "files, or the log\n"
-         "of a trainer whose train_from_dataset prints what it fetches.\n\n"
+         "of a trainer whose train_from_dataset prints what it fetches. --json prints the values as one line "
+         "of JSON instead.\n\n"
          "examples:\n"
          "  FLEETRUN_EVENTS=events fleetrun --server_num=1 --trainer_num=2 train.py; fleetrun plot events\n"
          "  fleetrun plot log/workerlog.* -o loss.png\n";

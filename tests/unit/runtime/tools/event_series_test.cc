@@ -85,3 +85,12 @@ TEST_CASE("a folder is all its trainers in their order, and what has nothing is 
   CHECK(refusal([&] { read_curves({bare.path().string()}); }) ==
         "no event file (*.jsonl) is in " + bare.path().string());
 }
+
+TEST_CASE("curves as JSON: a list of trainers for each name") {
+  std::istringstream text(
+      "time: [t], batch: [100], loss[1]:[0.5]\ntime: [t], batch: [200], loss[1]:[0.25]\n");
+  Curves curves;
+  CHECK(to_json(curves) == "{}");
+  add_series(text, "trainer 0", curves);
+  CHECK(to_json(curves) == R"({"loss":[{"name":"trainer 0","batches":[100.0,200.0],"values":[0.5,0.25]}]})");
+}
