@@ -22,6 +22,7 @@
 #include "cli/top_command.h"
 #include "cli/torchrun_command.h"
 #include "cli/trace_command.h"
+#include "cli/ui_command.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -34,6 +35,7 @@ constexpr Command kCommands[] = {
     {"status", "show how a running job is doing", run_status_command, shows},
     {"top", "the same, kept up to date", run_top_command, shows},
     {"logs", "show the logs of a job", run_logs_command, shows},
+    {"ui", "show the jobs in a browser", run_ui_command, acts},
     {"attach", "look on at a running job until it ends", run_attach_command, shows},
     {"stop", "end a running job", run_stop_command, acts},
     {"ps", "look into the parameter servers of a running job", run_ps_command, shows},

@@ -54,7 +54,18 @@ Files: *
 Copyright: 2026 The authors of fleetrun
 License: Apache-2.0
  On Debian systems, the full text is in /usr/share/common-licenses/Apache-2.0.
+
+Files: launcher/ui/uplot/*
+Copyright: 2022 Leon Sorokin
+License: Expat
 """
+EXPAT = ROOT / "launcher/ui/uplot/LICENSE"
+
+
+def copyright_text():
+    """As Debian wants it: lines of a licence begin with a blank, and empty ones are a full stop."""
+    lines = EXPAT.read_text(encoding="utf-8").split("\n\n", 2)[2].splitlines()
+    return COPYRIGHT + "".join(f" {line or '.'}\n" for line in lines)
 
 
 def packed(path, text):
@@ -99,7 +110,7 @@ def describe(tree, name, fields, what, meant, scratch):
     entry = f"fleetrun ({VERSION}) unstable; urgency=medium\n\n  * See NEWS.\n\n -- {MAINTAINER}  {changed}\n"
     packed(doc / "changelog.gz", entry.encode())
     packed(doc / "NEWS.gz", (ROOT / "NEWS.md").read_bytes())
-    (doc / "copyright").write_text(COPYRIGHT)
+    (doc / "copyright").write_text(copyright_text())
     if meant:
         overrides = tree / f"usr/share/lintian/overrides/{name}"
         overrides.parent.mkdir(parents=True)

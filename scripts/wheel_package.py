@@ -48,6 +48,7 @@ def describe(wheel, name, tag):
     licenses = folder / "licenses"
     licenses.mkdir()
     shutil.copy(ROOT / "LICENSE", licenses)
+    shutil.copy(ROOT / "launcher/ui/uplot/LICENSE", licenses / "uPlot.LICENSE")
     for owner, text in copyrights(wheel).items():
         shutil.copy(text, licenses / f"{owner}.copyright")
 

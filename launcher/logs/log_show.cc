@@ -6,9 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
-#include <map>
 
-#include "launcher/logs/log_catalog.h"
 #include "launcher/logs/log_source.h"
 #include "launcher/logs/log_view.h"
 #include "runtime/base/error.h"
@@ -32,10 +30,11 @@ bool is_wanted(const FoundLog& log, const LogSpec& spec) {
          (!spec.attempt || *spec.attempt == log.attempt);
 }
 
-/// The logs to show of each process, in the order of attempts.
-std::map<Process, std::vector<FoundLog>> wanted_logs(const std::string& pod_directory, const LogSpec& spec) {
+}  // namespace
+
+std::map<Process, std::vector<FoundLog>> wanted_logs(const LogSpec& spec) {
   std::map<Process, std::vector<FoundLog>> wanted;
-  for (FoundLog& log : list_logs(pod_directory)) {
+  for (FoundLog& log : list_logs(spec.pod_directory)) {
     if (!is_wanted(log, spec)) continue;
     std::vector<FoundLog>& of_process = wanted[{log.role, log.rank}];
     if (!spec.all_attempts) of_process.clear();
@@ -44,10 +43,12 @@ std::map<Process, std::vector<FoundLog>> wanted_logs(const std::string& pod_dire
   return wanted;
 }
 
+namespace {
+
 class LogShow {
  public:
   explicit LogShow(LogSpec spec) : spec_(std::move(spec)), again_(loop_) {
-    logs_ = wanted_logs(spec_.pod_directory, spec_);
+    logs_ = wanted_logs(spec_);
     const bool alone = logs_.size() == 1;
     for (const auto& [process, logs] : logs_) {
       indices_[process] = viewed_.size();
@@ -96,7 +97,7 @@ class LogShow {
     const bool over = job_is_over(spec_.pod_directory);  // before the last look for logs
     LogSpec later = spec_;
     later.all_attempts = true;
-    for (auto& [process, logs] : wanted_logs(spec_.pod_directory, later)) {
+    for (auto& [process, logs] : wanted_logs(later)) {
       const auto last = last_attempt_.find(process);
       if (last == last_attempt_.end()) continue;
       std::erase_if(logs, [&](const FoundLog& log) { return log.attempt <= last->second; });

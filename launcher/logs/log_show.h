@@ -1,9 +1,13 @@
 // Shows logs that lie in LOG_DIR/POD: of a past job, or of one that runs, as they grow.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "launcher/logs/log_catalog.h"
 
 namespace fleetrun::launcher {
 
@@ -18,6 +22,9 @@ struct LogSpec {
   int output = 1;            // borrowed
   bool colour = false;       // of the names
 };
+
+/// The logs that `spec` is about, of each role and rank, in the order of attempts.
+std::map<std::pair<std::string, int>, std::vector<FoundLog>> wanted_logs(const LogSpec& spec);
 
 /// Shows one process after the other, or follows them together. Blocks as long as the reader does.
 /// Throws: Error(host) when there is no such log.

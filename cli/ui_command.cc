@@ -1,0 +1,124 @@
+#include "cli/ui_command.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cli/command_flags.h"
+#include "cli/job_choice.h"
+#include "cli/plot_command.h"
+#include "cli/ps_command.h"
+#include "launcher/host/run_directory.h"
+#include "launcher/net/name_lookup.h"
+#include "launcher/net/socket_address.h"
+#include "launcher/ui/serve.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+constexpr CommandFlag kUiFlags[] = {
+    {"port", 'p', "N", "listen on this port; default: any free one"},
+    {"host", 0, "ADDRESS", "listen at this address of this host; default: 127.0.0.1, for this host alone"},
+    {"job", 'j', "JOB", "show this job alone: a pod or a job id"},
+    {"log_dir", 0, "DIR", "where the logs of ended jobs are; default: log, or PADDLE_LOG_DIR"},
+    {"help", 'h', "", "show this"},
+};
+
+constexpr const char* kUiHelp =
+    R"(usage: fleetrun ui [--port N] [--host ADDRESS] [--job JOB] [--log_dir DIR]
+
+Shows your jobs that run on this host, and those that have ended and left logs in DIR, as a page of a browser:
+processes, logs, curves, parameter servers, and how a job ended; a job can be stopped, signalled and restarted
+there. Prints the page's address. The token in it is a password: who has it can end your jobs. Ctrl-C ends it.
+
+From another machine: ssh -L PORT:127.0.0.1:PORT HOST fleetrun ui --port=PORT
+
+)";
+
+/// Listens, and says under which names a browser may ask for it.
+struct Listening {
+  UniqueFd socket;
+  int port = 0;
+  std::vector<std::string> hosts;
+};
+
+Listening listen_at(const std::string& host, std::uint16_t port) {
+  const auto found = launcher::look_up_now({host, port});
+  if (found.addresses.empty())
+    throw Error(ErrorKind::host, "--host is " + printable(host) + ": " + found.failure,
+                "name an address of this host");
+  const launcher::SocketAddress& address = found.addresses.front();
+  if (launcher::is_any(address))
+    throw Error(ErrorKind::usage,
+                "--host=" + printable(host) + " is every address, and no browser can ask for it",
+                "name the address of this host that browsers are to use");
+  Listening listening;
+  listening.socket = launcher::listening_socket(address);
+  if (!listening.socket)
+    throw Error(
+        ErrorKind::host,
+        "fleetrun ui cannot listen at " + to_string(Endpoint{host, port}) + ": " + std::strerror(errno),
+        errno == EADDRINUSE ? "choose another --port" : "name an address of this host");
+  const auto bound = launcher::local_address(listening.socket.value());
+  const Endpoint own = launcher::to_endpoint(bound.value_or(address));
+  listening.port = own.port;
+  const auto shown = [](const std::string& name) {
+    return name.find(':') == name.npos ? name : "[" + name + "]";
+  };
+  listening.hosts = {shown(host)};
+  if (own.host != host) listening.hosts.push_back(shown(own.host));
+  if (launcher::is_loopback(address)) listening.hosts.push_back("localhost");
+  return listening;
+}
+
+std::uint16_t read_port(const CommandArguments& words) {
+  const auto port = whole_number(words, "port", 0);
+  if (port.value_or(0) > 65'535)
+    throw Error(ErrorKind::usage, "--port is " + std::to_string(*port) + ": a port is at most 65535");
+  return static_cast<std::uint16_t>(port.value_or(0));
+}
+
+launcher::UiSettings read_settings(const CommandArguments& words, const Environ& environment) {
+  const std::string from_environment = environment.value_or("PADDLE_LOG_DIR", "");
+  return {
+      .run_directories = launcher::run_directories(environment, ::geteuid()),
+      .log_dir = words.value("log_dir").value_or(from_environment.empty() ? "log" : from_environment),
+      .job = words.value("job"),
+      .print_servers =
+          [environment](const launcher::JobEntry& job) {
+            run_ps_command({"--job=" + job.pod, "stat", "--json"}, environment);
+          },
+      .print_curves =
+          [environment](const std::vector<std::string>& logs) {
+            std::vector<std::string> plot{"--json"};
+            plot.insert(plot.end(), logs.begin(), logs.end());
+            run_plot_command(plot, environment);
+          },
+  };
+}
+
+}  // namespace
+
+int run_ui_command(const std::vector<std::string>& arguments, const Environ& environment) {
+  const CommandArguments words = parse_command_arguments("ui", arguments, kUiFlags);
+  if (words.has("help")) {
+    write_text(STDOUT_FILENO, kUiHelp + describe_flags(kUiFlags));
+    return 0;
+  }
+  if (!words.words.empty())
+    throw Error(ErrorKind::usage, "fleetrun ui takes no " + printable(words.words.front()),
+                "--job=" + printable(words.words.front()) + " shows one job");
+  Listening listening = listen_at(words.value("host").value_or("127.0.0.1"), read_port(words));
+  const launcher::UiGate gate(listening.hosts, listening.port);
+  if (listening.hosts.back() != "localhost")
+    write_text(STDERR_FILENO,
+               "what the page shows crosses the network as plain text; ssh -L keeps it private\n");
+  launcher::run_ui(std::move(listening.socket), gate, read_settings(words, environment),
+                   [&] { write_text(STDOUT_FILENO, gate.url() + "\n"); });
+  return 0;
+}
+
+}  // namespace fleetrun::cli
