@@ -75,7 +75,7 @@ def _training_of(program):
 def _schedule_of(program):
     from fleetrun.optimizer.lr import LRScheduler
 
-    rate = getattr(_training_of(program).schedule, "_learning_rate", None)
+    rate = getattr(_training_of(program).rate.schedule, "_learning_rate", None)
     return rate if isinstance(rate, LRScheduler) else None
 
 
