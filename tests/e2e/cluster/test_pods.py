@@ -52,7 +52,8 @@ def start_manifest(pods, *flags):
 def test_the_pods_of_a_manifest_meet_and_their_probes_succeed(pods):
     start_manifest(pods)
     wait_until(lambda: all((pods.path(name) / "up").exists() for name in NAMES), "the trainers")
-    assert [pods.status(name) for name in NAMES] == [0, 0]
+    # Probes are repeated: a job is found a turn of its launcher's loop after its first process runs.
+    wait_until(lambda: [pods.status(name) for name in NAMES] == [0, 0], "the probes")
     pods.let_go()
     results = pods.results()
     assert [status for status, _ in results.values()] == [0, 0], results
