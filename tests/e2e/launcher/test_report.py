@@ -45,13 +45,20 @@ def report_of(work, *arguments, **options):
     return json.loads(path.read_text())
 
 
+def packages_of(python):
+    listed = "import importlib.metadata as m\nfor d in m.distributions(): print(d.metadata['Name'])"
+    done = subprocess.run([python, "-c", listed], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines())
+
+
 def test_a_failed_job_is_one_file_and_goes_through_again_elsewhere(work, tmp_path):
     work.script("t.py", FAILS)
     job = work.run("--nproc_per_node=2", "--max_restart=1", "t.py", "--epochs=3")
     report = report_of(work)
     assert report["over"] and report["verdict"] == json.loads(job.log("verdict.json"))
     assert report["command"][-2:] == ["t.py", "--epochs=3"]
-    assert report["machine"]["cpus"] > 0 and report["machine"]["packages"]["pip"]
+    assert report["machine"]["cpus"] > 0
+    assert set(report["machine"]["packages"]) == packages_of(report["machine"]["python"])
     assert report["screen"] in job.err
     events = [json.loads(line) for line in next(work.directory.glob("log/*/events.jsonl")).open()]
     assert [event["type"] for event in report["events"]] == [event["type"] for event in events]
@@ -74,7 +81,7 @@ def test_twenty_planted_secrets_are_in_no_report(work):
                         f"for name in {list(IN_FILE)}: print(pathlib.Path(name).read_text())\n"
                         f"print('\\n'.join({IN_LOG}), sys.argv, flush=True)\n"
                         "raise ValueError('cannot log in, password=log-13-secret')\n")
-    job = work.run("--nproc_per_node=2", "t.py", *IN_ARGUMENTS, environment=clean_environment(**IN_VARIABLES))
+    job = work.run("--nproc_per_node=1", "t.py", *IN_ARGUMENTS, environment=clean_environment(**IN_VARIABLES))
     assert job.status == 1 and "log-20-secret" in job.log("workerlog.0")
     text = json.dumps(report_of(work))
     record = base64.b64decode(json.loads((work.directory / "report.json").read_text())["record"])
