@@ -30,13 +30,13 @@ const Ending* JobHistory::ending_of(std::size_t index) const {
 }
 
 void JobHistory::on_record(const JobRecord& record) {
-  if (const auto* sent = std::get_if<SignalSent>(&record)) note_signal(sent->index, sent->number);
-  if (const auto* left = std::get_if<LeftAlive>(&record)) note_left_alive(left->pid);
+  std::visit([this](const auto& each) { on(each); }, record);
 }
 
-void JobHistory::note_signal(std::size_t index, int number) {
-  const auto start = starts_.find(index);
-  if (start != starts_.end() && number > 0 && number < 64) start->second.sent |= std::uint64_t{1} << number;
+void JobHistory::on(const SignalSent& sent) {
+  const auto start = starts_.find(sent.index);
+  if (start != starts_.end() && sent.number > 0 && sent.number < 64)
+    start->second.sent |= std::uint64_t{1} << sent.number;
 }
 
 void JobHistory::on(const event::Contained& event) {
@@ -91,7 +91,7 @@ void JobHistory::on(const event::HangFound& event) {
 
 void JobHistory::on(const event::Injected& event) {
   injected_.push_back(event.what);
-  if (event.signal != 0) note_signal(event.index, event.signal);
+  if (event.signal != 0) on(SignalSent{event.index, event.signal});
 }
 
 void JobHistory::on(const event::FailureExplained& event) {

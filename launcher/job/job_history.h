@@ -63,13 +63,9 @@ class JobHistory final : public JobObserver {
 
   void on_event(const JobEvent& event) override;
 
+  /// Signals that were sent, and processes that are left alive.
   void on_record(const JobRecord& record);
 
-  /// fleetrun sent signal `number` to a process that lives.
-  void note_signal(std::size_t index, int number);
-
-  /// The job ends although `pid` lives, which SIGKILL does not end.
-  void note_left_alive(pid_t pid) { left_alive_.push_back(pid); }
   const std::vector<pid_t>& left_alive() const noexcept { return left_alive_; }
 
   /// The ends of the current attempt's processes, in the order in which they came.
@@ -94,6 +90,8 @@ class JobHistory final : public JobObserver {
   void on(const event::FailureExplained& event);
   void on(const event::RestartDecided& event);
   void on(const event::GaveUp& event);
+  void on(const SignalSent& sent);
+  void on(const LeftAlive& left) { left_alive_.push_back(left.pid); }
   template <class Other>
   void on(const Other&) {}
 

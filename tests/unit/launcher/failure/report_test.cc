@@ -47,7 +47,7 @@ class Driver {
       history_.on_event(event::ProcessNotStarted{start->index, 0, start->stage, start->error});
     for (const Action& action : state_.on(event)) {
       if (const auto* stop = std::get_if<AskToStop>(&action)) {
-        history_.note_signal(stop->index, SIGTERM);
+        history_.on_record(SignalSent{stop->index, SIGTERM});
         happen(Exited{stop->index, {ExitReason::Kind::signaled, SIGTERM, false}});
       }
       if (const auto* explain = std::get_if<ExplainFailure>(&action))
@@ -55,7 +55,7 @@ class Driver {
     }
   }
 
-  void leave_alive(pid_t pid) { history_.note_left_alive(pid); }
+  void leave_alive(pid_t pid) { history_.on_record(LeftAlive{pid}); }
   Report report() const { return make_report(state_, plan_, history_); }
 
   std::optional<std::size_t> blame;  // of the explanation; the first by time otherwise

@@ -40,12 +40,12 @@ TEST_CASE("who died of a signal of fleetrun, and who hung, is known") {
   JobHistory history;
   for (std::size_t i = 0; i < 3; ++i) history.on_event(event::ProcessStarted{i, 100, 0, 1});
   history.on_event(event::HangFound{{0, 1}, "", {0}, "sent no heartbeat for 30 s"});
-  history.note_signal(0, SIGKILL);
+  history.on_record(SignalSent{0, SIGKILL});
   history.on_event(exited(0, 0, 5, true));
-  history.note_signal(1, SIGTERM);
-  history.note_signal(1, SIGKILL);
+  history.on_record(SignalSent{1, SIGTERM});
+  history.on_record(SignalSent{1, SIGKILL});
   history.on_event(exited(1, 0, 6, true));
-  history.note_signal(2, SIGTERM);
+  history.on_record(SignalSent{2, SIGTERM});
   history.on_event(exited(2, 0, 7, true));
   CHECK(history.ending_of(0)->hung);
   CHECK(history.ending_of(0)->hang_why == "sent no heartbeat for 30 s");

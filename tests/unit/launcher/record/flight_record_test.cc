@@ -66,7 +66,7 @@ std::string recorded_failure() {
   }
   told(event::ProcessExited{1, 101, 0, {ExitReason::Kind::exited, 3, false}, false, 2'000, 5});
   decided(Exited{1, {ExitReason::Kind::exited, 3, false}});
-  history.note_signal(0, SIGTERM);
+  history.on_record(SignalSent{0, SIGTERM});
   bytes += to_frame(SignalSent{0, SIGTERM}, redactor);
   told(event::ProcessExited{0, 100, 0, {ExitReason::Kind::signaled, SIGTERM, false}, true, 3'000, 5});
   decided(Exited{0, {ExitReason::Kind::signaled, SIGTERM, false}});
