@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/terminal_text.h"
 #include "runtime/base/text.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::cli {
 
@@ -48,12 +49,7 @@ void write_text(int fd, std::string_view text) {
 }
 
 void write_bytes(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  write_all(fd, bytes);
 }
 
 std::string name_of(const launcher::JobEntry& job) {

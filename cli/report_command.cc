@@ -22,6 +22,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -104,10 +105,9 @@ std::vector<std::pair<std::string, std::string>> logs_now(const std::string& pod
 
 void write_report(const std::string& path, const std::string& text) {
   const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
-  if (!file)
+  if (!file || !write_all(file.value(), text))
     throw Error(ErrorKind::host, printable(path) + ": " + std::generic_category().message(errno),
                 "-o FILE writes it elsewhere");
-  write_bytes(file.value(), text);
 }
 
 std::string since_the_start(const Told& told, const FlightRecord& record) {

@@ -20,6 +20,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -101,15 +102,6 @@ launcher::SbatchSpec read_spec(const SchedulerArguments& words, const std::vecto
   spec.made_by = "fleetrun slurm";
   for (const std::string& argument : arguments) spec.made_by.append(" ").append(shell_quoted(argument));
   return spec;
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // it has ended, and says why
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
 }
 
 ::pid_t start_sbatch(int input, const Environ& environment) {

@@ -15,6 +15,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -58,14 +59,6 @@ std::string hint_for(const PipeStage& stage, const ExitReason& reason, bool is_u
   if (reason == ExitReason{ExitReason::Kind::exited, 126, false})
     return "126 means that a program could not be run: is it executable?";
   return {};
-}
-
-void write_all(int fd, std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written == -1 && errno != EINTR) return;
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-  }
 }
 
 bool ended_by_closed_pipe(const ExitReason& reason) {

@@ -15,6 +15,7 @@
 #include "runtime/base/own_file.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/base/version.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -102,15 +103,6 @@ Json attempts(const JobHistory& history, const Plan& plan) {
   throw Error(ErrorKind::host, std::string(call) + ": " + std::generic_category().message(errno));
 }
 
-void write_whole(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail("write");
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
 /// Under a name of its own first, then renamed over.
 void write_in(int directory, const std::string& text) {
   const std::string temporary = std::string(".") + kName + "." + std::to_string(::getpid());
@@ -118,7 +110,7 @@ void write_in(int directory, const std::string& text) {
   const UniqueFd file(open_own_at(directory, temporary, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
   if (!file) fail("open");
   try {
-    write_whole(file.value(), text);
+    if (!write_all(file.value(), text)) fail("write");
     if (::renameat(directory, temporary.c_str(), directory, kName) != 0) fail("rename");
   } catch (...) {
     ::unlinkat(directory, temporary.c_str(), 0);

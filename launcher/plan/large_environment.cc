@@ -12,6 +12,7 @@
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -72,12 +73,7 @@ void write_backup(const Plan& plan) {
   const std::string& path = plan.backup->path;
   const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
   check_errno(file.value(), "open", "writing " + path);
-  const std::string& text = plan.backup->text;
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(file.value(), text.data() + done, text.size() - done);
-    check_errno(static_cast<int>(count), "write", "writing " + path);
-    done += static_cast<std::size_t>(count);
-  }
+  check_errno(write_all(file.value(), plan.backup->text) ? 0 : -1, "write", "writing " + path);
 }
 
 std::size_t max_exec_bytes() {

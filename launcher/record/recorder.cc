@@ -6,7 +6,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
-#include <cerrno>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "launcher/logs/log_files.h"
 #include "runtime/base/own_file.h"
 #include "runtime/base/version.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -23,17 +23,6 @@ namespace asio = boost::asio;
 UniqueFd open_record(const Plan& plan, int flags) {
   const UniqueFd directory = open_pod_directory(plan);
   return UniqueFd(open_own_at(directory.value(), kRecordName, O_WRONLY | O_NONBLOCK | flags, Readers::owner));
-}
-
-/// Whether all of `bytes` was written.
-bool write_whole(const UniqueFd& file, std::string_view bytes) {
-  while (file && !bytes.empty()) {
-    const ssize_t count = ::write(file.value(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return bool(file);
 }
 
 class Recorder final : public JobPart {
@@ -86,7 +75,7 @@ class Recorder final : public JobPart {
     if (lost_ || unwritten_.empty()) return;
     try {
       if (!file_) file_ = open_record(control_.plan(), O_CREAT | O_TRUNC);
-      lost_ = !write_whole(file_, unwritten_);
+      lost_ = !file_ || !write_all(file_.value(), unwritten_);
     } catch (const std::exception&) {
       lost_ = true;
     }
@@ -123,7 +112,8 @@ MakeJobPart flight_recorder(RecorderSettings settings) {
 
 void end_record(const Plan& plan, RecordEnd end, const Redactor& redactor) noexcept {
   try {
-    write_whole(open_record(plan, O_APPEND), to_frame(std::move(end), redactor));
+    const UniqueFd file = open_record(plan, O_APPEND);
+    if (file) write_all(file.value(), to_frame(std::move(end), redactor));
   } catch (const std::exception&) {
     // As with everything else that is recorded.
   }

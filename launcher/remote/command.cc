@@ -12,6 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher::remote {
 namespace {
@@ -108,12 +109,7 @@ int exit_status_of(const Command& command) {
 UniqueFd memory_file(const std::string& bytes) {
   UniqueFd file(check_errno(::memfd_create("fleetrun-order", MFD_CLOEXEC), "memfd_create",
                             "passing on an order", ErrorKind::spawn));
-  for (std::size_t written = 0; written < bytes.size();) {
-    const ssize_t count = ::write(file.value(), bytes.data() + written, bytes.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    check_errno(static_cast<int>(count < 0 ? -1 : 0), "write", "passing on an order", ErrorKind::spawn);
-    written += static_cast<std::size_t>(count);
-  }
+  check_errno(write_all(file.value(), bytes) ? 0 : -1, "write", "passing on an order", ErrorKind::spawn);
   check_errno(static_cast<int>(::lseek(file.value(), 0, SEEK_SET)), "lseek", "passing on an order",
               ErrorKind::spawn);
   return file;

@@ -12,6 +12,7 @@
 #include "runtime/base/own_file.h"
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -44,13 +45,7 @@ std::int64_t size_of(const LogFile& log) {
 /// True when all of `text` is in the new file at `path`.
 bool write_file(const std::string& path, const std::string& text) {
   const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
-  std::size_t sent = 0;
-  while (file && sent < text.size()) {
-    const ssize_t count = ::write(file.value(), text.data() + sent, text.size() - sent);
-    if (count <= 0) return false;
-    sent += static_cast<std::size_t>(count);
-  }
-  return static_cast<bool>(file);
+  return file && write_all(file.value(), text);
 }
 
 class JobHealth final : public JobPart {

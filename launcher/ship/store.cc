@@ -18,6 +18,7 @@
 #include "runtime/base/host_name.h"
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher::ship {
 namespace {
@@ -49,13 +50,8 @@ std::string read_all(const std::string& path) {
   return bytes;
 }
 
-void write_all(int file, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    check_errno(count < 0 ? -1 : 0, "write", "putting " + printable(path) + " there");
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+void put(int file, std::string_view bytes, const std::string& path) {
+  check_errno(write_all(file, bytes) ? 0 : -1, "write", "putting " + printable(path) + " there");
 }
 
 }  // namespace
@@ -213,7 +209,7 @@ void Store::take(const Piece& piece) {
     file_.reset(check_errno(open_own(incoming_, O_WRONLY | O_CREAT | O_EXCL, Readers::owner), "open",
                             "making " + incoming_));
   }
-  write_all(file_.value(), piece.bytes, root_ + "/" + item.path);
+  put(file_.value(), piece.bytes, root_ + "/" + item.path);
   digest_.add(std::as_bytes(std::span(piece.bytes)));
   written_ += piece.bytes.size();
   if (written_ >= item.size) place();
@@ -254,7 +250,7 @@ void Store::write_environment() const {
     if (read_all(path) == text) continue;
     const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
     check_errno(file.value(), "open", "writing " + path);
-    write_all(file.value(), text, path);
+    put(file.value(), text, path);
   }
 }
 
@@ -266,7 +262,7 @@ void Store::finish() {
   if (read_all(path) == bytes) return;
   const UniqueFd file(open_own(incoming_, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
   check_errno(file.value(), "open", "writing " + path);
-  write_all(file.value(), bytes, path);
+  put(file.value(), bytes, path);
   check_errno(::rename(incoming_.c_str(), path.c_str()), "rename", "writing " + path);
 }
 

@@ -21,6 +21,7 @@
 #include "launcher/stacks/stack_tool.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -88,19 +89,11 @@ std::string complaint_in(const std::string& output) {
 
 // In a process apart.
 
-void print(const std::string& text, int output) {
-  for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::write(output, text.data() + sent, text.size() - sent);
-    if (count <= 0) return;
-    sent += static_cast<std::size_t>(count);
-  }
-}
-
 void print_frames(pid_t pid, int output) {
   try {
-    print(read_python_stacks(pid), output);
+    write_all(output, read_python_stacks(pid));
   } catch (const Error& error) {
-    print(std::string("error: ") + error.what(), output);
+    write_all(output, std::string("error: ") + error.what());
   }
 }
 
@@ -179,7 +172,7 @@ class ToolReading final : public StackReading {
   void read_kernel() {
     const auto work = [this](int output) {
       for (const ProcessStacks& process : processes_)
-        print(encode_kernel_stacks(process.pid, read_kernel_stacks(process.pid)), output);
+        write_all(output, encode_kernel_stacks(process.pid, read_kernel_stacks(process.pid)));
     };
     const ToolLimits limits = {.deadline = std::min(settings_.deadline, kKernelDeadline),
                                .max_bytes = 16 << 20};

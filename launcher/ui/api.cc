@@ -21,6 +21,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -36,22 +37,14 @@ UiAnswer json_answer(const Json& json) {
   return {200, "application/json", json.dump(-1, ' ', false, Json::error_handler_t::replace)};
 }
 
-void say(int fd, std::string text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t count = ::write(fd, rest.data(), rest.size());
-    if (count <= 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
 /// Runs `work`, which gives what is to be said, and says why not where it throws.
 void say_result(int fd, const std::function<std::string()>& work) {
   try {
-    say(fd, kTaken + work());
+    write_all(fd, kTaken + work());
   } catch (const Error& error) {
-    say(fd, kRefused + ui_refusal(409, error.what(), error.hint()).body);
+    write_all(fd, kRefused + ui_refusal(409, error.what(), error.hint()).body);
   } catch (const std::exception& error) {
-    say(fd, kRefused + ui_refusal(409, error.what()).body);
+    write_all(fd, kRefused + ui_refusal(409, error.what()).body);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/own_file.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -41,23 +42,14 @@ std::error_code last_error() {
   return {errno, std::generic_category()};
 }
 
-void write_all(int file, const std::string& text, const std::string& path) {
-  std::string_view left = text;
-  while (!left.empty()) {
-    const ssize_t written = ::write(file, left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write", path, last_error());
-    left.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 // The owner's file, locked; the lock is ours as long as the descriptor is open.
 UniqueFd mark(const std::string& directory, const std::string& owner) {
   const std::string path = directory + "/owner";
   const std::string unnamed = path + ".new";
   UniqueFd file(open_own(unnamed, O_WRONLY | O_CREAT | O_EXCL, Readers::owner));
   if (!file) fail("make", unnamed, last_error());
-  write_all(file.value(), first_lines() + owner + "\nprocess " + std::to_string(::getpid()) + "\n", unnamed);
+  const std::string text = first_lines() + owner + "\nprocess " + std::to_string(::getpid()) + "\n";
+  if (!write_all(file.value(), text)) fail("write", unnamed, last_error());
   if (::flock(file.value(), LOCK_EX | LOCK_NB) != 0) fail("lock", unnamed, last_error());
   if (::rename(unnamed.c_str(), path.c_str()) != 0) fail("rename to", path, last_error());
   return file;

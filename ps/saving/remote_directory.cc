@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -20,6 +18,7 @@
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -88,12 +87,7 @@ void RemoteDirectory::download(const std::string& file) const {
   const auto source = dataset::open_byte_source(options);
   const UniqueFd out(check_errno(open_own(to, O_WRONLY | O_CREAT | O_EXCL, Readers::owner), "open", to));
   read_all(*source, [&](std::span<const char> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(out.value(), bytes.data(), bytes.size());
-      if (written == -1 && errno == EINTR) continue;
-      check_errno(static_cast<int>(std::min<ssize_t>(written, 0)), "write", to);
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
+    check_errno(write_all(out.value(), {bytes.data(), bytes.size()}) ? 0 : -1, "write", to);
   });
 }
 

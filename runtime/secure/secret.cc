@@ -20,6 +20,7 @@
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/base/write_all.h"
 #include "runtime/secure/job_secret_file.h"
 
 namespace fleetrun {
@@ -136,11 +137,7 @@ UniqueFd write_new_file(int directory, const std::string& name, std::string_view
   const auto checked = [&](int result, const char* call) { return check_errno(result, call, doing); };
   UniqueFd fd(checked(open_own_at(directory, name, O_WRONLY | O_CREAT | O_EXCL, Readers::owner), "open"));
   checked(::fchmod(fd.value(), 0600), "fchmod");  // whatever the umask
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t count = ::write(fd.value(), rest.data(), rest.size());
-    if (count < 0 && errno == EINTR) continue;
-    rest.remove_prefix(static_cast<std::size_t>(checked(static_cast<int>(count), "write")));
-  }
+  checked(write_all(fd.value(), text) ? 0 : -1, "write");
   checked(::fsync(fd.value()), "fsync");
   return fd;
 }
