@@ -13,11 +13,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -41,12 +43,37 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Whether the process has no environment at all, or has ended. In the midst of execve() /proc/PID/environ
+/// is empty for a moment, of any process.
+bool has_no_environment(const std::string& directory) {
+  std::error_code none;
+  if (std::filesystem::read_symlink(directory + "/exe", none).empty()) return true;  // ended, or the kernel's
+  const std::string status = content_of(directory + "/stat");
+  const std::vector<std::string> fields = split(status.substr(status.rfind(')') + 1), ' ');
+  constexpr std::size_t env_start = 50 - 2, env_end = 51 - 2;  // as proc(5) numbers them, the name is the 2nd
+  if (fields.size() <= env_end) return true;
+  return fields[env_start] == fields[env_end] && fields[env_end] != "0";
+}
+
 /// Whether the process was started with `variable` ("NAME=VALUE").
 bool has_variable(const std::string& directory, const std::string& variable) {
-  std::ifstream file(directory + "/environ", std::ios::binary);
-  std::string environment(1, '\0');
-  environment.append(std::istreambuf_iterator<char>(file), {});
-  return environment.find('\0' + variable + '\0') != std::string::npos;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (;;) {
+    const std::string environment = '\0' + content_of(directory + "/environ");
+    if (environment.find('\0' + variable + '\0') != std::string::npos) return true;
+    if (environment.size() > 1 || has_no_environment(directory)) return false;
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+}
+
+bool kill_process(const UniqueFd& pidfd) noexcept {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.value(), SIGKILL, nullptr, 0) == 0;
 }
 
 /// Kills this user's processes that were started with `variable`, and waits for their end;
@@ -62,7 +89,7 @@ std::size_t kill_all_with(const std::string& variable) {
     if (!has_variable(directory, variable)) continue;
     const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
     if (!process || !has_variable(directory, variable)) continue;  // still the same process
-    if (::syscall(SYS_pidfd_send_signal, process.value(), SIGKILL, nullptr, 0) == -1) continue;
+    if (!kill_process(process)) continue;
     pollfd ended = {process.value(), POLLIN, 0};
     ::poll(&ended, 1, 1000);
     ++killed;
@@ -126,8 +153,11 @@ ProcessGroup::ProcessGroup(std::vector<std::string> environment) : environment_(
 
 ProcessGroup::~ProcessGroup() {
   kill();
-  for (const Process& process : processes_)
-    if (process.pidfd) wait_for(process.pid);
+  for (const Process& process : processes_) {
+    if (!process.pidfd) continue;
+    kill_process(process.pidfd);  // it may have left the group
+    wait_for(process.pid);
+  }
   wait_for(guard_);
   constexpr int rounds = 10;  // of processes that start others as fast as they are killed
   try {
