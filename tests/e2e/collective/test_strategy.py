@@ -30,17 +30,24 @@ for name, value in (("num_threads", 3), ("fetch_frequency", 10), ("num_iteration
 strategy.dgc_configs["rampup_step"] = 9
 assert strategy.dgc_configs["rampup_step"] == 1
 for change, what in ((lambda: setattr(strategy, "nccl_comm_num", 0), "nccl_comm_num = 0"),
-                     (lambda: setattr(strategy, "nccl_comm_num", 1.5), "nccl_comm_num = 1.5"),
-                     (lambda: setattr(strategy, "fuse_all_reduce_ops", 1), "is not True or False"),
+                     (lambda: setattr(strategy, "fp16_allreduce", 1), "is not True or False"),
                      (lambda: setattr(strategy, "local_sgd_steps", 0), "k_steps = 0"),
                      (lambda: setattr(strategy, "localsgd_configs", {"k_step": 1}), "did you mean"),
-                     (lambda: setattr(strategy, "fetch_frequency", "x"), "is not a number")):
+                     (lambda: setattr(strategy, "localsgd_configs", {"k_steps": "x"}), "is not a number")):
     try:
         change()
     except paddle.Error as error:
         assert error.kind == "config" and what in str(error), error
     else:
         raise AssertionError(what)
+# Of another type: Paddle warns and leaves it.
+for name, value in (("nccl_comm_num", 1.5), ("fuse_all_reduce_ops", 1), ("fetch_frequency", "x"), ("amp", 1)):
+    before = getattr(strategy, name)
+    setattr(strategy, name, value)
+    assert getattr(strategy, name) is before
+strategy.amp_configs = {"custom_black_list": ["tanh"], "use_pure_fp16": True, "init_loss_scaling": 8}
+assert strategy.amp_configs["custom_black_list"] == ["tanh"]
+assert strategy.scaler_arguments()["init_loss_scaling"] == 8 and "use_pure_fp16" not in strategy.scaler_arguments()
 print("done")
 """, 1).succeeded()
 

@@ -59,6 +59,22 @@ def test_a_collective_trainer_alone_meets_nobody(run):
                PADDLE_TRAINER_ID=0).stdout == "False True 1 0 0 True \n"
 
 
+def test_collective_trainers_are_those_whose_endpoints_are_named(run):
+    code = """
+from fleetrun.distributed.fleet import PaddleCloudRoleMaker
+import fleetrun as paddle
+role = PaddleCloudRoleMaker(is_collective=True)
+try:
+    print(role._worker_num(), role._worker_index())
+except paddle.Error as error:
+    print(error)
+"""
+    three = {"PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "PADDLE_TRAINER_ID": "2"}
+    assert run(code, **three).stdout == "3 2\n"
+    assert "PADDLE_TRAINERS_NUM=2, but PADDLE_TRAINER_ENDPOINTS names 3" in \
+        run(code, **three, PADDLE_TRAINERS_NUM=2).stdout
+
+
 def test_a_collective_role_of_the_script_s_own_agrees_with_the_environment(run):
     said = run("""
 import fleetrun as paddle

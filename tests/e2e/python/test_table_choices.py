@@ -227,7 +227,6 @@ NAMED = "paddle.static.nn.sparse_embedding"
      "did you mean DistributedStrategy.trainer_desc_configs.dump_fields?"),
     ("strategy.adam_d2sum = 1", "DistributedStrategy.adam_d2sum = 1 is not True or False"),
     ("strategy.gradient_merge = True", "gradients are applied in every step"),
-    ("strategy.recompute = 1", "DistributedStrategy.recompute = 1 is not True or False"),
     ("strategy.lars_configs = 1", "DistributedStrategy.lars_configs = 1 is not a dict"),
     ("strategy.fs_client_param = {'url': 'here'}",
      "did you mean DistributedStrategy.fs_client_param.uri?"),

@@ -17,7 +17,8 @@ they take.
     adaptive_localsgd (and _configs)  local SGD that chooses the number of steps, from init_k_steps on
     dgc, dgc_configs                  deep gradient compression (fleetrun/distributed/parallel/compression.py)
     amp, amp_configs                  read by scripts that make a GradScaler:
-                                      fleetrun.amp.GradScaler(**strategy.scaler_arguments())
+                                      fleetrun.amp.GradScaler(**strategy.scaler_arguments()); what is cast is
+                                      for the script to say
     num_threads, num_iteration_per_drop_scope, fetch_frequency, fuse_bn_act_ops, fuse_elewise_add_act_ops,
     sync_nccl_allreduce, find_unused_parameters
                                       no effect: a program's operators run in order on one thread and keep
@@ -26,19 +27,30 @@ they take.
 Source: document 004.
 """
 
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._lazy import missing
 
 _LOCAL = {"k_steps": 1, "begin_step": 1}
 _ADAPTIVE = {"init_k_steps": 1, "begin_step": 1}
 _DGC = {"rampup_begin_step": 0, "rampup_step": 1, "sparsity": [0.999]}
-_AMP = {
+SCALER = {
     "init_loss_scaling": 32768.0,
     "incr_every_n_steps": 1000,
     "decr_every_n_nan_or_inf": 2,
     "incr_ratio": 2.0,
     "decr_ratio": 0.8,
     "use_dynamic_loss_scaling": True,
+}
+_AMP = {
+    **SCALER,
+    "custom_white_list": [],
+    "custom_black_list": [],
+    "custom_black_varnames": [],
+    "use_pure_fp16": False,
+    "use_pure_bf16": False,
+    "use_fp16_guard": True,
+    "use_optimizer_fp16": False,
 }
 
 DEFAULTS = {
@@ -66,6 +78,9 @@ DEFAULTS = {
     "find_unused_parameters": False,
 }
 
+# Of these Paddle refuses a value of another type.
+_STRICT = ("fp16_allreduce", "last_comm_group_size_MB")
+
 # Document 004's words, and what they are here.
 ALIASES = {
     "use_local_sgd": ("localsgd", None),
@@ -81,8 +96,8 @@ def defaults():
 
 
 def checked(name, given, current):
-    """What a field becomes. Throws: Error(config) for a value of another type, below 1, or a key that is not
-    there."""
+    """What a field becomes; what it is, said once, for a value of another type where Paddle ignores that.
+    Throws: Error(config) for a value below 1, of another type within a dict, or a key that is not there."""
     default = DEFAULTS[name]
     if isinstance(default, dict):
         for key in given:
@@ -92,7 +107,17 @@ def checked(name, given, current):
             **current,
             **{key: _value(f"{name} {key}", value, default[key]) for key, value in given.items()},
         }
-    return _value(f"DistributedStrategy.{name}", given, default)
+    what = f"DistributedStrategy.{name}"
+    if name not in _STRICT and not isinstance(given, bool if isinstance(default, bool) else int):
+        return left(what, given, current)
+    return _value(what, given, default)
+
+
+def left(what, given, current):
+    """The value of a field that was given one of another type, which Paddle ignores."""
+    kind = "True or False" if isinstance(current, bool) else "a whole number"
+    warn_once(f"type of {what}", f"{what} = {given!r} is not {kind}, and has no effect: it is {current!r}")
+    return current
 
 
 def _value(what, given, default):

@@ -257,9 +257,16 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
     def _collective(self):
         # torchrun's variables count where the launcher is another one, as they do for the ranks' meeting.
-        self._trainers_num = _number("PADDLE_TRAINERS_NUM", _number("WORLD_SIZE", 1))
-        self._current_id = _number("PADDLE_TRAINER_ID", _number("RANK", 0))
         self._worker_endpoints = endpoints("PADDLE_TRAINER_ENDPOINTS")
+        listed = len(self._worker_endpoints)
+        self._trainers_num = _number("PADDLE_TRAINERS_NUM", listed or _number("WORLD_SIZE", 1))
+        self._current_id = _number("PADDLE_TRAINER_ID", _number("RANK", 0))
+        if listed and listed != self._trainers_num:
+            raise Error(
+                "config",
+                f"PADDLE_TRAINERS_NUM={self._trainers_num}, but PADDLE_TRAINER_ENDPOINTS names {listed}",
+                "name each trainer's IP:PORT there, separated by commas",
+            )
 
     def _alone(self):
         if os.environ.get("TRAINING_ROLE") == "PSERVER":

@@ -10,6 +10,7 @@ Names and defaults: Paddle 2.6.2, distributed_strategy.proto.
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._lazy import missing
+from fleetrun.distributed.fleet._collective_fields import left
 
 _OWNER = "DistributedStrategy"
 
@@ -94,15 +95,14 @@ class FsClientParameter:
 
 def checked(name, given, current):
     """What a field becomes, said once where it has no effect. Throws: Error(config) for a value that would
-    change numbers, or of another type."""
+    change numbers."""
     if name in _CONFIGS:
         if not isinstance(given, dict):
             raise Error("config", f"{_OWNER}.{name} = {given!r} is not a dict")
         return {**current, **given}
     default = DEFAULTS[name]
     if type(given) is not type(default):
-        kind = "True or False" if isinstance(default, bool) else "a whole number"
-        raise Error("config", f"{_OWNER}.{name} = {given!r} is not {kind}")
+        return left(f"{_OWNER}.{name}", given, current)
     if given == default:
         return given
     if name in _REFUSED:

@@ -291,8 +291,8 @@ class DistributedStrategy:
         )
 
     def scaler_arguments(self) -> dict[str, Any]:
-        """amp_configs as the arguments of fleetrun.amp.GradScaler."""
-        return {"enable": self.amp, **self.amp_configs}
+        """Those of amp_configs that are arguments of fleetrun.amp.GradScaler."""
+        return {"enable": self.amp, **{name: self.amp_configs[name] for name in collective_fields.SCALER}}
 
     def __getattr__(self, name: str) -> Any:
         if name in collective_fields.ALIASES:
