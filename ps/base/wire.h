@@ -28,7 +28,8 @@
 //   save_begin directory text      reply a save number that is free there u64
 //   save_freeze    reply clients u32 | clients x {trainer u32, 0 u32, incarnation u64, number u64}
 //   save_settle clients u32 | clients x as above: the highest of all servers
-//   save_part  directory text, save u64, mode u32       reply pieces u32 | pieces x {bytes u64, digest u64}
+//   save_part  directory text, save u64, mode u32, 0 u32, since u64, number u64 (both 0 unless an export)
+//     reply pieces u32 | pieces x {bytes u64, digest u64}
 //   save_text  directory text, mode u32                 save_end   committed u32: 1 when all servers have
 //   save_commit parts u32 | parts x {pieces u32 | pieces x {bytes u64, digest u64}}
 //   load_prepare directory text, save u64 or 0 for the newest that is whole
@@ -71,7 +72,7 @@ namespace fleetrun::ps::wire {
 static_assert(std::endian::native == std::endian::little, "messages are written as they lie in memory");
 
 inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
-inline constexpr std::uint16_t kVersion = 5;
+inline constexpr std::uint16_t kVersion = 6;
 /// The thread of a push that is part of no step: an empty one, where a server has had the step from the
 /// process before (ps/base/fast_forward.h), so that the client's numbers have no gaps.
 inline constexpr std::uint32_t kNoStep = 0xffffffff;

@@ -121,6 +121,7 @@ class ChannelClient final : public Client {
   void barrier() override;
   void all_reduce_sum(std::span<double> values) override;
   void save(const std::string& directory, SaveMode mode) override;
+  std::uint64_t export_rows(const std::string& directory, std::uint64_t since) override;
   std::string load(const std::string& directory) override;
   void save_for_paddle(const std::string& directory, SaveMode mode) override;
   std::uint64_t rows(std::uint32_t table) override;
@@ -176,7 +177,8 @@ class ChannelClient final : public Client {
   /// Afterwards the same changes are on all servers, and no others come until each begins its cut.
   void settle();
   std::vector<std::vector<SavedPiece>> save_parts(const std::string& directory, std::uint64_t save,
-                                                  SaveMode mode);
+                                                  SaveMode mode, const Changes& changes);
+  void save_all(const std::string& directory, SaveMode mode, const Changes& changes);
   void commit_save(const std::vector<std::vector<SavedPiece>>& parts);
   void end_save(bool committed);
   /// The saves that the servers have read: `wanted`, or the newest whole one of each for 0.

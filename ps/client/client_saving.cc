@@ -2,6 +2,7 @@
 // of all servers: they stop letting changes in, agree on those that any of them has, let these in, and begin
 // their cuts; then training goes on, beside the writing.
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
@@ -59,15 +60,19 @@ void ChannelClient::settle() {
 }
 
 std::vector<std::vector<SavedPiece>> ChannelClient::save_parts(const std::string& directory,
-                                                               std::uint64_t save, SaveMode mode) {
+                                                               std::uint64_t save, SaveMode mode,
+                                                               const Changes& changes) {
   std::vector<std::vector<SavedPiece>> parts(servers());
   const Header head = header(Method::save_part);
   ask_all(
       head,
       [&](std::uint32_t) {
-        return directory_request(head, directory, sizeof save + sizeof mode, [&](Writer& writer) {
+        const std::size_t more = sizeof save + sizeof mode + sizeof(std::uint32_t) + sizeof changes;
+        return directory_request(head, directory, more, [&](Writer& writer) {
           writer.value(save);
           writer.value(mode);
+          writer.value(std::uint32_t{0});
+          writer.value(changes);
         });
       },
       [&](std::uint32_t server, Reader answer) {
@@ -108,11 +113,25 @@ void ChannelClient::end_save(bool committed) {
 }
 
 void ChannelClient::save(const std::string& directory, SaveMode mode) {
-  if (before_.is_under_way()) return;
+  if (!before_.is_under_way()) save_all(directory, mode, {});
+}
+
+std::uint64_t ChannelClient::export_rows(const std::string& directory, std::uint64_t since) {
+  if (before_.is_under_way()) return 0;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  // Unlike that of any export of servers before these: who follows those is told so.
+  const auto micros =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  const Changes changes{since, std::max(micros, since + 1)};
+  save_all(directory, since == 0 ? SaveMode::all : SaveMode::changes, changes);
+  return changes.number;
+}
+
+void ChannelClient::save_all(const std::string& directory, SaveMode mode, const Changes& changes) {
   try {
     const std::uint64_t save = begin_save(directory);
     settle();
-    commit_save(save_parts(directory, save, mode));
+    commit_save(save_parts(directory, save, mode, changes));
   } catch (Error& error) {
     try {
       end_save(false);

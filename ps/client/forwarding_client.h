@@ -34,6 +34,9 @@ class ForwardingClient : public Client {
   void barrier() override { to_->barrier(); }
   void all_reduce_sum(std::span<double> values) override { to_->all_reduce_sum(values); }
   void save(const std::string& directory, ps::SaveMode mode) override { to_->save(directory, mode); }
+  std::uint64_t export_rows(const std::string& directory, std::uint64_t since) override {
+    return to_->export_rows(directory, since);
+  }
   void save_for_paddle(const std::string& directory, SaveMode mode) override {
     to_->save_for_paddle(directory, mode);
   }

@@ -35,6 +35,11 @@ class TableClient {
   /// Error(config) when a save is of other tables.
   virtual void save(const std::string& directory, SaveMode mode = SaveMode::all) = 0;
   virtual std::string load(const std::string& directory) = 0;
+  /// A save of the rows that have changed since the export of that number, and of the keys whose rows
+  /// have gone; since 0 of all rows. Returns the number of this one. load() takes them, in their order. Of a
+  /// trainer that was started again and is catching up: nothing, and returns 0. Throws: as save;
+  /// Error(config) when the servers know no such export, or the directory has a save.
+  virtual std::uint64_t export_rows(const std::string& directory, std::uint64_t since) = 0;
   /// What one server holds, as a checkpoint that Paddle 2.6.2 loads (ps/saving/paddle_checkpoint.h), which
   /// load() takes too. Throws: as save; Error(config) with several servers.
   virtual void save_for_paddle(const std::string& directory, SaveMode mode) = 0;

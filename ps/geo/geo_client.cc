@@ -120,6 +120,10 @@ class GeoClient final : public ForwardingClient {
     exchange_now();
     ForwardingClient::save(directory, mode);
   }
+  std::uint64_t export_rows(const std::string& directory, std::uint64_t since) override {
+    exchange_now();
+    return ForwardingClient::export_rows(directory, since);
+  }
   // The copy of what was there before is dropped: rows come anew when they are used.
   std::string load(const std::string& directory) override {
     std::unique_lock lock(mutex_);

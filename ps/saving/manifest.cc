@@ -5,6 +5,7 @@
 //   mode 0
 //   epoch 0000000000000000
 //   run 0123456789abcdef0123456789abcdef          or - outside a job
+//   changes 1764000000000000 1764000060000000     of an export: since, its own number
 //   servers 2
 //   part 0 pieces 1
 //   piece 4096 0123456789abcdef                   bytes, digest
@@ -55,6 +56,9 @@ std::string to_text(const Manifest& manifest) {
   text += "mode " + std::to_string(static_cast<std::uint32_t>(manifest.mode)) + "\n";
   text += "epoch " + hex(manifest.generation, 16) + "\n";
   text += "run " + (manifest.run.empty() ? "-" : manifest.run) + "\n";
+  if (manifest.changes.is_export())
+    text += "changes " + std::to_string(manifest.changes.since) + " " +
+            std::to_string(manifest.changes.number) + "\n";
   text += "servers " + std::to_string(manifest.parts.size()) + "\n";
   for (std::size_t rank = 0; rank < manifest.parts.size(); ++rank) {
     text += "part " + std::to_string(rank) + " pieces " + std::to_string(manifest.parts[rank].size()) + "\n";
@@ -85,6 +89,7 @@ Manifest parse(const std::string& text) {
       std::sscanf(line.c_str(), "save %" SCNx64, &out.save);
       std::sscanf(line.c_str(), "epoch %" SCNx64, &out.generation);
       std::sscanf(line.c_str(), "mode %" SCNu32, &mode);
+      std::sscanf(line.c_str(), "changes %" SCNu64 " %" SCNu64, &out.changes.since, &out.changes.number);
     }
   }
   out.mode = static_cast<SaveMode>(mode);
@@ -93,7 +98,8 @@ Manifest parse(const std::string& text) {
 
 bool is_sound(const Manifest& manifest) {
   return !manifest.parts.empty() && manifest.parts.size() <= kMaxServers &&
-         static_cast<std::uint32_t>(manifest.mode) <= 3 &&
+         manifest.mode <= SaveMode::changes &&
+         (manifest.mode == SaveMode::changes) == (manifest.changes.since != 0) &&
          std::all_of(manifest.parts.begin(), manifest.parts.end(),
                      [](const auto& pieces) { return pieces.size() <= kMaxPieces; });
 }
@@ -152,7 +158,7 @@ void remove_left_behind(const std::string& path) noexcept {
 }  // namespace
 
 SaveMode save_mode_of(std::uint32_t number) {
-  if (number <= 3) return static_cast<SaveMode>(number);
+  if (number < static_cast<std::uint32_t>(SaveMode::changes)) return static_cast<SaveMode>(number);
   throw Error(ErrorKind::config, "there is no save mode " + std::to_string(number),
               "0 saves all, 1 a delta, 2 a base, 3 a checkpoint");
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ps/table/accessor.h"
+#include "ps/table/change_marks.h"
 
 namespace fleetrun::ps {
 
@@ -31,6 +32,7 @@ struct SaveName {
   /// The run of the job (FLEETRUN_RUN), hexadecimal; empty outside one.
   /// Generations of different runs do not compare.
   std::string run = {};
+  Changes changes = {};
 };
 
 struct SavedPiece {
@@ -48,6 +50,8 @@ struct Manifest {
   /// By rank of the server that wrote them. A server that saves for itself alone names its own,
   /// the others' are empty.
   std::vector<std::vector<SavedPiece>> parts;
+  /// Of an export.
+  Changes changes = {};
 
   bool operator==(const Manifest&) const = default;
 };

@@ -25,6 +25,7 @@ struct Loading {
   std::map<std::uint32_t, DenseTable::Contents> dense = {};
   std::map<std::uint32_t, std::uint64_t> found = {};  // values of dense tables that are this server's
   std::vector<NamedBytes> named = {};
+  std::map<std::uint32_t, std::vector<std::uint64_t>> erased = {};
 };
 
 class PieceReader {
@@ -40,6 +41,7 @@ class PieceReader {
   const TableConfig& config_of(const SectionHead& head) const;
   void read_rows(const TableConfig& config);
   void read_admission(const TableConfig& config);
+  void read_erased(const TableConfig& config);
   void read_dense(const TableConfig& config, std::uint32_t rank);
   void merge_dense(const TableConfig& config, const DenseHead& head, const Block& saved,
                    const std::vector<std::vector<float>>& runs);
@@ -86,6 +88,8 @@ void PieceReader::read(std::uint32_t rank, std::uint32_t piece) {
       read_rows(config);
     } else if (head.kind == SectionHead::admission) {
       read_admission(config);
+    } else if (head.kind == SectionHead::erased) {
+      read_erased(config);
     } else {
       read_dense(config, rank);
     }
@@ -93,7 +97,9 @@ void PieceReader::read(std::uint32_t rank, std::uint32_t piece) {
   in_.expect_end(piece_.digest);
   for (const TableConfig& config : loading_.tables) {
     const bool is_dense = config.kind == TableConfig::Kind::dense;
-    if (!is_dense && !seen.contains({SectionHead::rows, config.id}))
+    const bool has_changes = loading_.manifest.mode == SaveMode::changes;
+    if (!is_dense && (!seen.contains({SectionHead::rows, config.id}) ||
+                      has_changes != seen.contains({SectionHead::erased, config.id})))
       fail("table '" + config.name + "' is missing");
     if (is_dense && (piece == 0) != seen.contains({SectionHead::dense, config.id})) {
       fail("table '" + config.name + "' is missing, or in the wrong piece");
@@ -139,7 +145,7 @@ void PieceReader::check_table(const TableConfig& config) {
 }
 
 const TableConfig& PieceReader::config_of(const SectionHead& head) const {
-  if (head.kind > SectionHead::admission) fail("it has a section of kind " + std::to_string(head.kind));
+  if (head.kind > SectionHead::erased) fail("it has a section of kind " + std::to_string(head.kind));
   const auto kind = head.kind == SectionHead::dense ? TableConfig::Kind::dense : TableConfig::Kind::sparse;
   for (const TableConfig& config : loading_.tables) {
     if (config.id == head.table && config.kind == kind) return config;
@@ -194,6 +200,22 @@ void PieceReader::read_admission(const TableConfig& config) {
     in_.read(words.data(), words.size() * sizeof(std::uint64_t));
     // Of another way of admission there is nothing to go on from.
     if (same_admission_.at(config.id)) loading_.set.sparse(config.id).merge_admission(shard, words, is_mine);
+  }
+}
+
+void PieceReader::read_erased(const TableConfig& config) {
+  std::vector<std::uint64_t> keys;
+  while (const auto count = in_.value<std::uint32_t>()) {
+    if (count > kMaxRowsOfARun)
+      fail("table '" + config.name + "' has a run of " + std::to_string(count) + " erased keys");
+    keys.resize(count);
+    in_.read(keys.data(), keys.size() * sizeof(std::uint64_t));
+    std::erase_if(keys, [this](std::uint64_t key) {
+      return server_of(key, loading_.place.servers) != loading_.place.rank;
+    });
+    const std::lock_guard lock(loading_.mutex);
+    std::vector<std::uint64_t>& all = loading_.erased[config.id];
+    all.insert(all.end(), keys.begin(), keys.end());
   }
 }
 
@@ -321,6 +343,8 @@ LoadedTables load_parts(const std::string& directory, const Manifest& manifest, 
   }
   for (auto& [id, contents] : loading.dense) out.tables->dense(id).restore(std::move(contents));
   out.named = std::move(loading.named);
+  out.erased = std::move(loading.erased);
+  out.tables->marks().set_number(manifest.changes.number);
   return out;
 }
 

@@ -22,6 +22,8 @@ struct LoadedTables {
   /// What this server, and no other, kept beside them; nothing when the save is of another number of servers.
   std::vector<NamedBytes> named;
   Manifest manifest;
+  /// Of SaveMode::changes: by table the keys whose rows have gone.
+  std::map<std::uint32_t, std::vector<std::uint64_t>> erased = {};
   /// What was wrong with a newer save that could not be taken; empty when there was none.
   std::string fallen_back = {};
 };

@@ -96,6 +96,20 @@ void write_admission(BlockWriter& out, std::uint32_t table, const TableCut& cut,
   if (started) out.value(kNoShard);
 }
 
+void write_erased(BlockWriter& out, std::uint32_t table, const TableCut& cut, std::size_t begin,
+                  std::size_t end) {
+  out.value(SectionHead{SectionHead::erased, table});
+  for (std::size_t shard = begin; shard < end; ++shard) {
+    for (auto keys = cut.erased(table, shard); !keys.empty();) {
+      const auto run = keys.first(std::min<std::size_t>(keys.size(), kMaxRowsOfARun));
+      out.value(static_cast<std::uint32_t>(run.size()));
+      out.write(run.data(), run.size_bytes());
+      keys = keys.subspan(run.size());
+    }
+  }
+  out.value(std::uint32_t{0});
+}
+
 }  // namespace
 
 PartWriter::PartWriter(SaveName save, ServerPlace place) : save_(std::move(save)), place_(place) {}
@@ -156,6 +170,7 @@ SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
       }
       runs.finish();
       write_admission(out, config.id, cut, begin, end);
+      if (save_.mode == SaveMode::changes) write_erased(out, config.id, cut, begin, end);
     } else if (piece == 0) {
       out.value(SectionHead{SectionHead::dense, config.id});
       write_dense(out, cut.dense(config.id), dense_block(config, place_.servers, place_.rank).begin);

@@ -7,6 +7,7 @@
 //             row as ps/sparse_table.h shows it
 //     dense   DenseHead | f32[floats] values | f32[floats] state, per kind of state
 //     admission  { shard u32 | count u32 | u64[count] } until shard is ~0; what ps/admission.h has counted
+//     erased  { count u32 | u64[count] } until count is 0; keys whose rows have gone (SaveMode::changes)
 //     named   name: length u32, bytes | length u64, bytes        what else a server keeps
 //                                                                (ps/saving/part_writer.h)
 //
@@ -56,7 +57,7 @@ struct TableHead {
 static_assert(sizeof(TableHead) == 48);
 
 struct SectionHead {
-  enum Kind : std::uint32_t { end, rows, dense, named, admission };
+  enum Kind : std::uint32_t { end, rows, dense, named, admission, erased };
 
   std::uint32_t kind = end;
   std::uint32_t table = 0;

@@ -10,13 +10,14 @@ constexpr std::size_t kMaxSortedFloats = std::size_t{32} << 20;
 
 }  // namespace
 
-TableCut::TableCut(std::shared_ptr<TableSet> set, const std::vector<TableConfig>& tables, SaveMode mode)
+TableCut::TableCut(std::shared_ptr<TableSet> set, const std::vector<TableConfig>& tables, SaveMode mode,
+                   const ChangeWindow& window)
     : set_(std::move(set)), mode_(mode) {
   for (const TableConfig& config : tables) {
     if (config.kind == TableConfig::Kind::dense) {
       dense_.emplace(config.id, set_->dense(config.id).contents());
     } else {
-      sparse_.emplace(config.id, set_->sparse(config.id).begin_cut(mode));
+      sparse_.emplace(config.id, set_->sparse(config.id).begin_cut(mode, window));
     }
   }
 }
@@ -42,7 +43,7 @@ void TableCut::rows(std::uint32_t table, std::size_t shard, Scratch& scratch,
 }
 
 std::span<const std::uint64_t> TableCut::admission_words(std::uint32_t table, std::size_t shard) const {
-  if (mode_ == SaveMode::delta || mode_ == SaveMode::base) return {};
+  if (mode_ != SaveMode::all && mode_ != SaveMode::checkpoint) return {};
   return sparse_.at(table)->admission_words(shard);
 }
 

@@ -19,7 +19,7 @@ class TableCut {
  public:
   /// To be made while nothing changes the tables.
   TableCut(std::shared_ptr<TableSet> set, const std::vector<TableConfig>& tables,
-           SaveMode mode = SaveMode::all);
+           SaveMode mode = SaveMode::all, const ChangeWindow& window = {});
 
   SaveMode mode() const noexcept { return mode_; }
   /// How many rows the sparse table had, whatever the mode leaves out.
@@ -34,8 +34,13 @@ class TableCut {
   /// larger than what is sorted at once.
   void rows(std::uint32_t table, std::size_t shard, Scratch& scratch,
             const std::function<void(std::uint64_t key, std::span<const float> row)>& take) const;
-  /// What admission had counted; nothing in a delta or base, which are not what training goes on from.
+  /// What admission had counted; nothing in a delta, a base or changes, which are not what training goes on
+  /// from.
   std::span<const std::uint64_t> admission_words(std::uint32_t table, std::size_t shard) const;
+  /// The keys whose rows have gone in the window.
+  std::span<const std::uint64_t> erased(std::uint32_t table, std::size_t shard) const {
+    return sparse_.at(table)->erased(shard);
+  }
   const DenseTable::Contents& dense(std::uint32_t table) const { return dense_.at(table); }
 
   /// The save is durable: what its mode changes in the rows that it holds (ps/table/accessor.h,

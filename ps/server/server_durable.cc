@@ -166,7 +166,9 @@ void Server::State::make_checkpoint() {
       kept.first_segment = durable->log->rotate();
     });
     kept.histories = write_barrier.histories();
-    cut.emplace(current(), options.tables);
+    const std::shared_ptr<TableSet> set = current();
+    manifest.changes.number = set->marks().number();
+    cut.emplace(set, options.tables);
   } catch (...) {
     write_barrier.open();
     throw;

@@ -1,4 +1,5 @@
 // Saving and loading on one server, in steps that the client leads through (ps/client/client_saving.cc).
+#include <filesystem>
 #include <utility>
 
 #include "dataset/pipes/remote_file.h"
@@ -30,7 +31,11 @@ constexpr std::chrono::seconds kLongestHold{120};
 // So long a change that another server has may take to come here too.
 constexpr std::chrono::seconds kSettling{60};
 
-// A delta's rows replace those that are there, and the others stay.
+bool is_of_changed_rows(SaveMode mode) {
+  return mode == SaveMode::delta || mode == SaveMode::changes;
+}
+
+// Its rows replace those that are there, and the others stay.
 void overlay(TableSet& delta, const std::vector<TableConfig>& configs, TableSet& tables) {
   for (const TableConfig& config : configs) {
     if (config.kind == TableConfig::Kind::dense) {
@@ -65,12 +70,21 @@ std::uint32_t read_count(Reader& body, std::size_t bytes) {
   return count;
 }
 
+// Who follows takes each of them: none may take the place of another.
+void check_export(const SaveName& save) {
+  if (!save.changes.is_export() || dataset::is_remote(save.directory)) return;
+  if (!std::filesystem::exists(manifest_path(save.directory))) return;
+  throw Error(ErrorKind::config, printable(save.directory) + " has a save already",
+              "each export needs a directory of its own");
+}
+
 }  // namespace
 
 std::string Server::load(const std::string& directory) {
   // Started again, it has more than was loaded then.
   if (state_->recovery) return {};
   LoadedTables loaded = state_->load_from(directory, std::nullopt);
+  state_->current()->marks().has(loaded.manifest.changes);
   {
     const std::lock_guard lock(state_->mutex);
     state_->tables = std::move(loaded.tables);
@@ -208,15 +222,22 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   SaveName name;
   name.directory = wire::read_text(body);
   name.save = body.value<std::uint64_t>();
-  name.mode = save_mode_of(body.value<std::uint32_t>());
+  const auto mode = body.value<std::uint32_t>();
+  static_cast<void>(body.value<std::uint32_t>());
+  name.changes = body.value<Changes>();
   wire::expect_end(body);
+  name.mode = name.changes.since != 0 ? SaveMode::changes : save_mode_of(mode);
+  check_export(name);
   name.generation = header.generation;
   const bool is_run =
       options.run.size() <= 64 && options.run.find_first_not_of("0123456789abcdef") == std::string::npos;
   name.run = is_run ? options.run : "";  // the environment's: it may be anything
   auto saved = std::make_shared<SavedCut>();
-  saved->cut =
-      held_barrier()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, name.mode); });
+  saved->cut = held_barrier()->cut([&] {
+    const std::shared_ptr<TableSet> set = current();
+    const ChangeWindow window = name.changes.is_export() ? set->marks().mark(name.changes) : ChangeWindow{};
+    return std::make_unique<TableCut>(set, options.tables, name.mode, window);
+  });
   if (dataset::is_remote(name.directory)) {
     saved->remote = std::make_unique<RemoteDirectory>(name.directory, options.copies);
     name.directory = saved->remote->here();
@@ -275,6 +296,7 @@ void Server::State::commit_save(Reader& body) {
   manifest.mode = name.mode;
   manifest.generation = name.generation;
   manifest.run = name.run;
+  manifest.changes = name.changes;
   written->writer->check_still_there();
   // All pieces are there: each server has answered so. One manifest is for all of them.
   if (written->remote && place.rank != 0) return;
@@ -302,11 +324,24 @@ Message Server::State::prepare_load(const wire::Header& header, Reader& body) {
   writer.value(digest_of(set.manifest));
   wire::write_text(writer, set.fallen_back);
   const std::lock_guard lock(mutex);
-  WaitingLoad found{std::move(set.manifest), std::move(set.tables)};
+  tables->marks().has(set.manifest.changes);
+  WaitingLoad found{std::move(set.manifest), std::move(set.tables), std::move(set.erased)};
   for (const auto& [trainer, other] : loaded)
     if (trainer != header.trainer && other.manifest == found.manifest) found.tables = other.tables;
   loaded[header.trainer] = std::move(found);
   return out;
+}
+
+void Server::State::take_over(const WaitingLoad& load) {
+  if (!is_of_changed_rows(load.manifest.mode)) {
+    tables = load.tables;
+    return;
+  }
+  if (tables->marks().has(load.manifest.changes)) return;
+  tables->marks().note_change();
+  overlay(*load.tables, options.tables, *tables);
+  for (const auto& [id, keys] : load.erased) tables->sparse(id).erase(keys);
+  tables->marks().set_number(load.manifest.changes.number);
 }
 
 void Server::State::commit_load(std::uint32_t trainer) {
@@ -316,11 +351,7 @@ void Server::State::commit_load(std::uint32_t trainer) {
     if (mine == loaded.end())
       throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over",
                   "it was killed in between: load once more");
-    if (mine->second.manifest.mode == SaveMode::delta) {
-      overlay(*mine->second.tables, options.tables, *tables);
-    } else {
-      tables = mine->second.tables;
-    }
+    take_over(mine->second);
     started_from = digest_of(mine->second.manifest);
     loaded.erase(mine);
   }

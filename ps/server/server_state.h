@@ -69,6 +69,7 @@ struct WaitingSave {
 struct WaitingLoad {
   Manifest manifest;
   std::shared_ptr<TableSet> tables;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> erased;
 };
 
 /// Whether another process of a trainer goes on after what the one before it did.
@@ -179,6 +180,7 @@ struct Server::State {
   void lost_saver(std::uint32_t trainer) noexcept;
   Message prepare_load(const wire::Header& header, Reader& body);
   void commit_load(std::uint32_t trainer);
+  void take_over(const WaitingLoad& load);
   void set_dense(Reader& body);
   void follow_tables();
   void record_touched(const wire::Header& header, const wire::PushRequest& request);

@@ -107,7 +107,7 @@ Message Server::State::shrink(Reader& body) {
   const auto id = body.value<std::uint32_t>();
   wire::expect_end(body);
   return message_of(
-      current()->sparse(id).shrink(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxShrinkers)));
+      current()->shrink(id, std::clamp(std::thread::hardware_concurrency(), 1u, kMaxShrinkers)));
 }
 
 std::string Server::stat() const {

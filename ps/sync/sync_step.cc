@@ -186,6 +186,7 @@ void apply_averaged(const std::vector<Contribution>& contributions, TableSet& ta
   StepMean mean(step, tables);
   if (tables.has_clips()) clip(step, mean, tables);
   const float rate = step.front()->rate;
+  tables.marks().note_change();
   const MemoryBudget::Stay staying = tables.stay();
   for (const auto& [id, sum] : mean.sparse) tables.sparse(id).warm(sum.keys);
   for (const auto& [id, sum] : mean.sparse) {

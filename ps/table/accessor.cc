@@ -5,7 +5,7 @@
 namespace fleetrun::ps {
 
 bool should_save(const Accessor& accessor, const Statistics& statistics, SaveMode mode) noexcept {
-  if (accessor.kind == Accessor::Kind::plain || mode == SaveMode::all || mode == SaveMode::checkpoint)
+  if (accessor.kind == Accessor::Kind::plain || (mode != SaveMode::delta && mode != SaveMode::base))
     return true;
   const float min_delta = mode == SaveMode::base ? 0.0f : accessor.delta_threshold;
   return score_of(accessor, statistics.show, statistics.click) >= accessor.base_threshold &&
@@ -14,10 +14,11 @@ bool should_save(const Accessor& accessor, const Statistics& statistics, SaveMod
 }
 
 void note_saved(const Accessor& accessor, const Statistics& saved, SaveMode mode, Statistics& now) noexcept {
-  if (accessor.kind == Accessor::Kind::plain || mode == SaveMode::all) return;
+  if (accessor.kind == Accessor::Kind::plain) return;
+  const bool counts = mode == SaveMode::delta || mode == SaveMode::base;
   if (mode == SaveMode::checkpoint) {
     now.set_unseen_days(static_cast<std::uint16_t>(now.unseen_days() + 1));
-  } else if (should_save(accessor, saved, mode)) {
+  } else if (counts && should_save(accessor, saved, mode)) {
     // What pushes have added since the row was taken belongs to the next delta.
     now.delta_score = std::max(0.0f, now.delta_score - saved.delta_score);
   }

@@ -10,9 +10,9 @@
 
 namespace fleetrun::ps {
 
-/// Paddle's numbers. delta and base take rows by score;
-/// a delta is what has changed since the last delta or base.
-enum class SaveMode : std::uint32_t { all = 0, delta = 1, base = 2, checkpoint = 3 };
+/// Paddle's numbers, and one of ours. delta and base take rows by score; a delta is what has changed since
+/// the last delta or base. changes: the rows that have changed since an export, and which have gone.
+enum class SaveMode : std::uint32_t { all = 0, delta = 1, base = 2, checkpoint = 3, changes = 4 };
 
 /// (show - click) * nonclk_coeff + click * click_coeff
 inline float score_of(const Accessor& accessor, float show, float click) noexcept {

@@ -76,6 +76,7 @@ void SparseTable::come_in(std::size_t index, std::span<const std::uint64_t> keys
       const std::uint64_t key = keys[found[i]];
       const std::uint32_t row = take_row(shard, row_hash(key), key);
       std::memcpy(shard.rows.at(row), rows.data() + i * layout_.floats, layout_.floats * sizeof(float));
+      shard.changed.come(row, key);
       for (CutShard* cut : shard.cuts) cut->come(row, key);
     }
   } catch (...) {  // no memory: the rest goes back
@@ -102,6 +103,7 @@ void SparseTable::put_out(std::size_t index, std::span<const std::uint32_t> rows
   }
   cold_->put(index, keys, floats);
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    shard.changed.go(rows[i], keys[i]);
     for (CutShard* cut : shard.cuts) cut->go(rows[i], keys[i]);
     remove_row(shard, row_hash(keys[i]), rows[i]);
   }

@@ -15,26 +15,43 @@ constexpr std::size_t kBlockRows = 1024;
 
 }  // namespace
 
-std::unique_ptr<SparseCut> SparseTable::begin_cut(SaveMode mode) {
-  return std::unique_ptr<SparseCut>(new SparseCut(*this, mode));
+std::unique_ptr<SparseCut> SparseTable::begin_cut(SaveMode mode, const ChangeWindow& window) {
+  return std::unique_ptr<SparseCut>(new SparseCut(*this, mode, window));
 }
 
 // All shards are locked at once, in their order, so that memory and cold rows are of one moment.
-SparseCut::SparseCut(SparseTable& table, SaveMode mode) : table_(table), mode_(mode) {
+SparseCut::SparseCut(SparseTable& table, SaveMode mode, const ChangeWindow& window)
+    : table_(table), mode_(mode), window_(window) {
   std::vector<std::unique_lock<std::mutex>> locks;
   for (const auto& shard : table.shards_) locks.emplace_back(shard->mutex);
-  if (table.cold_) cold_ = table.cold_->view();
-  for (std::size_t s = 0; s < SparseTable::kShards; ++s) {
-    SparseTable::Shard& shard = *table.shards_[s];
-    shards_.push_back(std::make_unique<SparseTable::CutShard>());
-    shards_.back()->pending = shard.rows.live();
-    shards_.back()->ages = table.layout_.statistics != 0 && mode == SaveMode::checkpoint;
-    if (shards_.back()->ages) shards_.back()->unseen = shard.rows.live();
-    shards_.back()->admission = shard.gate.words();
-    shards_.back()->cold_is_read = !cold_;
-    rows_ += shard.rows.size() + (cold_ ? cold_->count(s) : 0);
-    shard.cuts.push_back(shards_.back().get());
+  for (const auto& shard : table.shards_) {
+    if (window.holds_all() || shard->changed.knows(window.since)) continue;
+    throw Error(ErrorKind::config,
+                "more rows of table '" + table.config_.name + "' have gone since that export than are known",
+                "begin with an export of all rows, and export more often");
   }
+  if (table.cold_) cold_ = table.cold_->view();
+  for (std::size_t s = 0; s < SparseTable::kShards; ++s) begin_shard(s);
+}
+
+void SparseCut::begin_shard(std::size_t index) {
+  SparseTable::Shard& shard = *table_.shards_[index];
+  shards_.push_back(std::make_unique<SparseTable::CutShard>());
+  SparseTable::CutShard& cut = *shards_.back();
+  cut.pending = shard.rows.live();
+  cut.ages = table_.layout_.statistics != 0 && mode_ == SaveMode::checkpoint;
+  if (cut.ages) cut.unseen = shard.rows.live();
+  cut.admission = shard.gate.words();
+  cut.cold_is_read = !cold_;
+  if (!window_.holds_all()) {
+    for (std::uint32_t row = 0; row < shard.rows.end(); ++row)
+      if (cut.is_pending(row) && !shard.changed.has_changed(row, window_.since)) cut.clear_pending(row);
+    cut.erased = shard.changed.erased(window_.since);
+    cut.changed_cold = shard.changed.cold(window_.since);
+  }
+  if (window_.is_export()) shard.changed.begin(window_.next);
+  rows_ += shard.rows.size() + (cold_ ? cold_->count(index) : 0);
+  shard.cuts.push_back(&cut);
 }
 
 SparseCut::~SparseCut() {
@@ -89,6 +106,7 @@ bool SparseCut::read_cold(std::size_t shard, ColdBlock& block) {
   const std::size_t floats = table_.row_floats();
   const ColdBlock read = cold_->read(shard, cut.cold_from, kBlockRows);
   for (std::size_t i = 0; i < read.keys.size(); ++i) {
+    if (!window_.holds_all() && !std::ranges::binary_search(cut.changed_cold, read.keys[i])) continue;
     take(shard, read.keys[i], read.rows.data() + i * floats, block);
   }
   if (read.keys.size() < kBlockRows || read.keys.back() == std::numeric_limits<std::uint64_t>::max())
@@ -112,8 +130,12 @@ const std::vector<std::uint64_t>& SparseCut::admission_words(std::size_t shard) 
   return shards_[shard]->admission;
 }
 
+const std::vector<std::uint64_t>& SparseCut::erased(std::size_t shard) const noexcept {
+  return shards_[shard]->erased;
+}
+
 void SparseCut::settle() {
-  if (table_.layout_.statistics == 0 || mode_ == SaveMode::all) return;
+  if (table_.layout_.statistics == 0 || mode_ == SaveMode::all || mode_ == SaveMode::changes) return;
   for (std::size_t s = 0; s < SparseTable::kShards; ++s) settle_shard(s);
   if (mode_ != SaveMode::checkpoint || !cold_) return;
   try {
@@ -129,6 +151,7 @@ void SparseCut::settle_shard(std::size_t index) {
   const std::lock_guard lock(shard.mutex);
   const auto note_row = [&](const Statistics& saved, std::uint32_t row) {
     table_.keep_for_cuts(shard, row);
+    shard.changed.change(row);
     note(saved, shard.rows.at(row));
   };
   std::unordered_map<std::uint64_t, Statistics> elsewhere;
@@ -148,6 +171,7 @@ void SparseCut::settle_shard(std::size_t index) {
     const auto saved = elsewhere.find(key);
     if (cut.ages ? cut.seen_cold.contains(key) : saved == elsewhere.end()) return ColdRows::Fate::keep;
     note(cut.ages ? Statistics{} : saved->second, row.data());
+    shard.changed.change_cold(key);
     return ColdRows::Fate::change;
   });
 }

@@ -28,6 +28,8 @@ class SparseCut {
   bool read(std::size_t shard, ColdBlock& block);
   /// What admission had counted.
   const std::vector<std::uint64_t>& admission_words(std::size_t shard) const noexcept;
+  /// The keys whose rows have gone in the cut's window, rising.
+  const std::vector<std::uint64_t>& erased(std::size_t shard) const noexcept;
 
   /// Changes the statistics of the rows that were read as a durable save in this mode does (note_saved()).
   /// Call it once, after all were read.
@@ -35,7 +37,8 @@ class SparseCut {
 
  private:
   friend class SparseTable;
-  SparseCut(SparseTable& table, SaveMode mode);
+  SparseCut(SparseTable& table, SaveMode mode, const ChangeWindow& window);
+  void begin_shard(std::size_t index);
   bool read_memory(std::size_t shard, ColdBlock& block);
   bool read_cold(std::size_t shard, ColdBlock& block);
   void take(std::size_t shard, std::uint64_t key, const float* floats, ColdBlock& block);
@@ -44,6 +47,7 @@ class SparseCut {
 
   SparseTable& table_;
   SaveMode mode_;
+  ChangeWindow window_;
   std::uint64_t rows_ = 0;
   std::unique_ptr<ColdView> cold_;
   std::vector<std::unique_ptr<SparseTable::CutShard>> shards_;

@@ -27,6 +27,8 @@ struct SparseTable::CutShard {
   std::vector<std::uint64_t> kept_keys;
   std::vector<float> kept_rows;
   std::vector<std::uint64_t> admission;
+  std::vector<std::uint64_t> erased;        // in the cut's window, rising
+  std::vector<std::uint64_t> changed_cold;  // cold rows that changed in it, rising
 
   std::uint32_t next = 0;       // reader: the row from which to go on
   bool memory_is_read = false;  // reader

@@ -68,8 +68,7 @@ void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradien
                }
                row = add_row(shard, hash, key);
              } else {
-               keep_for_cuts(shard, row);
-               see_for_cuts(shard, row);
+               before_change(shard, row);
              }
              touch(shard, row);
              update(key, shard.rows.at(row), gradients + position * layout_.width,
@@ -86,8 +85,7 @@ void SparseTable::change_values(std::span<const std::uint64_t> keys, const Act& 
              if (row == RowShard::kNone) {
                row = add_row(shard, hash, keys[position]);
              } else {
-               keep_for_cuts(shard, row);
-               see_for_cuts(shard, row);
+               before_change(shard, row);
              }
              touch(shard, row);
              act(position, shard.rows.at(row) + layout_.statistics);
@@ -147,6 +145,7 @@ void SparseTable::update_part(std::size_t part, float* row, const float* gradien
 std::uint32_t SparseTable::add_row(Shard& shard, std::uint64_t hash, std::uint64_t key) {
   const std::uint32_t row = take_row(shard, hash, key);
   make_new(key, shard.rows.at(row));
+  shard.changed.make(row, key);
   ++shard.metrics.created;
   return row;
 }
@@ -177,6 +176,12 @@ void SparseTable::keep_for_cuts(Shard& shard, std::uint32_t row) const {
 
 void SparseTable::see_for_cuts(Shard& shard, std::uint32_t row) const {
   for (CutShard* cut : shard.cuts) cut->see(row);
+}
+
+void SparseTable::before_change(Shard& shard, std::uint32_t row) const {
+  keep_for_cuts(shard, row);
+  see_for_cuts(shard, row);
+  shard.changed.change(row);
 }
 
 void SparseTable::touch(Shard& shard, std::uint32_t row) const {

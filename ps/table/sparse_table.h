@@ -22,6 +22,7 @@
 #include "ps/base/table_config.h"
 #include "ps/table/accessor.h"
 #include "ps/table/admission.h"
+#include "ps/table/changed_rows.h"
 #include "ps/table/cold_rows.h"
 #include "ps/table/initializer.h"
 #include "ps/table/memory_budget.h"
@@ -110,8 +111,9 @@ class SparseTable : public Coolable {
                        const std::function<bool(std::uint64_t key)>& is_mine);
 
   /// The rows as they are now, to be read while pushes go on (ps/table/sparse_cut.h). Call it while none
-  /// runs. The table must outlive it.
-  std::unique_ptr<SparseCut> begin_cut(SaveMode mode = SaveMode::all);
+  /// runs. The table must outlive it. With a window, only what has changed in it; the next one begins.
+  /// Throws: Error(config) when not all that has gone since is known.
+  std::unique_ptr<SparseCut> begin_cut(SaveMode mode = SaveMode::all, const ChangeWindow& window = {});
 
   /// Before the first row: where rows may go that memory has no room for, and who says when. Its row_floats()
   /// must be the table's; `budget` outlives the table.
@@ -139,6 +141,7 @@ class SparseTable : public Coolable {
     RowShard rows;
     Gatekeeper gate;
     std::vector<CutShard*> cuts;
+    ChangedRows changed;
     std::vector<std::uint8_t> uses;  // of each row, as far as cool() wants to know; only with cold rows
     std::uint32_t hand = 0;          // where cool() goes on
     SparseMetrics metrics;
@@ -163,12 +166,14 @@ class SparseTable : public Coolable {
   std::size_t row_bytes() const noexcept;
   std::uint32_t take_row(Shard& shard, std::uint64_t hash, std::uint64_t key);
   void remove_row(Shard& shard, std::uint64_t hash, std::uint32_t row);
+  void erase_row(Shard& shard, std::uint64_t hash, std::uint32_t row);
   void write_pulled(const float* row, float* out) const noexcept;
   void update(std::uint64_t key, float* row, const float* gradient, float show, float click,
               std::uint16_t slot, float rate) const noexcept;
   void update_part(std::size_t part, float* row, const float* gradient, float scale,
                    float rate) const noexcept;
   void keep_for_cuts(Shard& shard, std::uint32_t row) const;
+  void before_change(Shard& shard, std::uint32_t row) const;
   void see_for_cuts(Shard& shard, std::uint32_t row) const;
   void touch(Shard& shard, std::uint32_t row) const;
   std::uint64_t shrink_shard(std::size_t index);

@@ -15,7 +15,7 @@ std::uint64_t SparseTable::erase(std::span<const std::uint64_t> keys) {
   for_keys(keys, 0, [&](Shard& shard, std::size_t, std::uint64_t hash, std::uint32_t row) {
     // Of equal keys the later ones find the row that the first has removed.
     if (row == RowShard::kNone || !shard.rows.is_live(row)) return;
-    remove_row(shard, hash, row);
+    erase_row(shard, hash, row);
     ++shard.metrics.erased;
     ++erased;
   });
@@ -35,6 +35,11 @@ void SparseTable::remove_row(Shard& shard, std::uint64_t hash, std::uint32_t row
   see_for_cuts(shard, row);
   shard.rows.remove(hash, row);
   if (budget_) budget_->gave(row_bytes());
+}
+
+void SparseTable::erase_row(Shard& shard, std::uint64_t hash, std::uint32_t row) {
+  shard.changed.erase(shard.rows.key_at(row), shard.rows.size());
+  remove_row(shard, hash, row);
 }
 
 std::uint64_t SparseTable::shrink(unsigned threads) {
@@ -67,23 +72,31 @@ std::uint64_t SparseTable::shrink_shard(std::size_t index) {
   std::uint64_t erased = 0;
   for (std::uint32_t row = 0; row < shard.rows.end(); ++row) {
     if (!shard.rows.is_live(row)) continue;
-    keep_for_cuts(shard, row);
     float* floats = shard.rows.at(row);
-    Statistics statistics = read_statistics(floats);
+    const Statistics before = read_statistics(floats);
+    Statistics statistics = before;
     if (decay(config_.accessor, statistics)) {
-      remove_row(shard, row_hash(shard.rows.key_at(row)), row);
+      erase_row(shard, row_hash(shard.rows.key_at(row)), row);
       ++erased;
-    } else {
+    } else if (statistics != before) {
+      keep_for_cuts(shard, row);
+      shard.changed.change(row);
       write_statistics(statistics, floats);
     }
   }
   if (cold_) {
-    cold_->rewrite(index, [&](std::uint64_t, std::span<float> row) {
-      Statistics statistics = read_statistics(row.data());
-      const bool goes = decay(config_.accessor, statistics);
-      if (goes) ++erased;
+    cold_->rewrite(index, [&](std::uint64_t key, std::span<float> row) {
+      const Statistics before = read_statistics(row.data());
+      Statistics statistics = before;
+      if (decay(config_.accessor, statistics)) {
+        ++erased;
+        shard.changed.erase(key, shard.rows.size() + cold_->count(index));
+        return ColdRows::Fate::erase;
+      }
+      if (statistics == before) return ColdRows::Fate::keep;
       write_statistics(statistics, row.data());
-      return goes ? ColdRows::Fate::erase : ColdRows::Fate::change;
+      shard.changed.change_cold(key);
+      return ColdRows::Fate::change;
     });
   }
   shard.metrics.erased += erased;
@@ -108,7 +121,7 @@ SparseMetrics SparseTable::metrics() const {
     const std::uint64_t cold = cold_ ? cold_->count(s) : 0;
     out.rows += shard.rows.size() + cold;
     out.cold_rows += cold;
-    out.bytes += shard.rows.bytes() + shard.gate.bytes() + shard.uses.capacity();
+    out.bytes += shard.rows.bytes() + shard.gate.bytes() + shard.uses.capacity() + shard.changed.bytes();
     out.pulled += shard.metrics.pulled;
     out.pushed += shard.metrics.pushed;
     out.created += shard.metrics.created;
@@ -143,9 +156,9 @@ void SparseTable::insert(std::uint64_t key, std::span<const float> row) {
   if (to == RowShard::kNone) {
     to = take_row(shard, hash, key);
     shard.gate.forget(key);
+    shard.changed.make(to, key);
   } else {
-    keep_for_cuts(shard, to);
-    see_for_cuts(shard, to);
+    before_change(shard, to);
   }
   std::memcpy(shard.rows.at(to), row.data(), layout_.floats * sizeof(float));
 }

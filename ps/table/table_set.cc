@@ -156,6 +156,7 @@ void TableSet::warm(const wire::PushRequest& request) const {
 }
 
 void TableSet::apply(const wire::PushRequest& request) {
+  marks_.note_change();
   const MemoryBudget::Stay staying = stay();
   warm(request);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
@@ -168,6 +169,7 @@ void TableSet::apply(const wire::PushRequest& request) {
 }
 
 void TableSet::assign(const wire::PushRequest& request) {
+  marks_.note_change();
   const MemoryBudget::Stay staying = stay();
   warm(request);
   for (std::size_t i = 0; i < request.keys.size(); ++i)
@@ -181,7 +183,14 @@ void TableSet::set_dense(const wire::Floats& block, std::span<const float> value
                                        " values on server " + std::to_string(place_.rank) +
                                        ", set_dense brings " + std::to_string(block.floats));
   }
+  marks_.note_change();
   table.set(values);
+}
+
+std::uint64_t TableSet::shrink(std::uint32_t id, unsigned threads) {
+  SparseTable& table = sparse(id);
+  marks_.note_change();
+  return table.shrink(threads);
 }
 
 }  // namespace fleetrun::ps

@@ -11,6 +11,7 @@
 #include "ps/base/message.h"
 #include "ps/base/table_config.h"
 #include "ps/base/wire.h"
+#include "ps/table/change_marks.h"
 #include "ps/table/dense_table.h"
 #include "ps/table/sparse_table.h"
 #include "ps/table/table_memory.h"
@@ -56,6 +57,9 @@ class TableSet {
   bool is_part() const noexcept { return place_.servers > 1; }
   /// First values of this server's block of a dense table.
   void set_dense(const wire::Floats& block, std::span<const float> values);
+  /// Ends a day of a table. Returns how many rows went.
+  std::uint64_t shrink(std::uint32_t id, unsigned threads);
+  ChangeMarks& marks() noexcept { return marks_; }
 
  private:
   void check(const wire::Sections& sections, bool is_pull) const;
@@ -65,6 +69,7 @@ class TableSet {
   ServerPlace place_;
   std::vector<TableConfig> to_norm_;
   bool has_clips_ = false;
+  ChangeMarks marks_;
   std::map<std::uint32_t, std::unique_ptr<SparseTable>> sparse_;
   std::map<std::uint32_t, std::unique_ptr<DenseTable>> dense_;
 };

@@ -14,8 +14,11 @@ namespace {
 
 using Command = ToolRequest::Command;
 
-const std::map<std::string, Command, std::less<>> kCommands = {
-    {"get", Command::get}, {"save", Command::save}, {"shrink", Command::shrink}, {"stat", Command::stat}};
+const std::map<std::string, Command, std::less<>> kCommands = {{"export", Command::export_rows},
+                                                               {"get", Command::get},
+                                                               {"save", Command::save},
+                                                               {"shrink", Command::shrink},
+                                                               {"stat", Command::stat}};
 
 constexpr const char* kHelp = R"(usage: fleetrun ps COMMAND [ARGUMENT]… [--job JOB]
 
@@ -26,6 +29,7 @@ be one job only. The servers go on working meanwhile, and no trainer waits for i
   get TABLE KEY…   rows as they are stored, without making any
   shrink [TABLE]   erase the rows that a table's accessor lets expire; without TABLE in all sparse tables
   save DIR         save all tables below DIR, on each server's own host, or to a place like s3://bucket/model
+  export DIR       save what has changed since an earlier export, for a system that serves the model
 
   --job JOB            the job
   --endpoints LIST     instead of a job: HOST:PORT of all servers, in rank order, with commas between
@@ -78,6 +82,22 @@ Servers load it again, in any number.
              that make up a model to serve, 3 a checkpoint: all rows, and a day passes for the statistics
 )";
 
+constexpr const char* kExportHelp = R"(usage: fleetrun ps export DIR [--since N] [--json]
+
+Saves below DIR the rows of all tables that have changed since the export of number N, and the keys whose rows
+have gone; without --since all rows. Prints the number of this export. Who loads an export of all rows, and
+those after it in their order, has exactly what the servers had, whatever the number of its own servers. Each
+export needs a directory of its own. From the first one on a server keeps 4 bytes for each row in memory.
+
+Where numbers do not continue, because the servers were started again or have loaded tables since, this is
+refused: begin again with all rows.
+
+  --since N   the number of an earlier export
+  --json      {"number": …, "since": …}
+
+example: fleetrun ps export /models/ctr-1; fleetrun ps export /models/ctr-2 --since 1764000000000000
+)";
+
 constexpr const char* kHelpHint = "fleetrun ps --help lists the commands and their flags";
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -118,6 +138,11 @@ void take_flag(ArgumentReader& words, ToolRequest& request) {
     const auto mode = parse_integer(value);
     if (!mode || *mode < 0 || *mode > 3) refuse("--mode=" + printable(value) + " is not 0, 1, 2 or 3");
     request.mode = static_cast<int>(*mode);
+  } else if (flag == "--since") {
+    const std::string value = words.value();
+    const auto since = parse_integer(value);
+    if (!since || *since < 1) refuse("--since=" + printable(value) + " is not the number of an export");
+    request.since = static_cast<std::uint64_t>(*since);
   } else {
     refuse("there is no flag " + printable(flag));
   }
@@ -139,14 +164,18 @@ void check_words(ToolRequest& request) {
       if (count > 1) refuse("shrink takes one table, or none for all of them");
       break;
     case Command::save:
-      if (count != 1) refuse("save needs one directory");
+    case Command::export_rows: {
+      const std::string name = request.command == Command::save ? "save" : "export";
+      if (count != 1) refuse(name + " needs one directory");
       if (!request.words[0].starts_with('/') && !dataset::is_remote(request.words[0]))
-        refuse("save needs an absolute path, not '" + printable(request.words[0]) +
+        refuse(name + " needs an absolute path, not '" + printable(request.words[0]) +
                "': each server writes on its own host, from a directory of its own");
       break;
+    }
   }
   if (request.watch && request.command != Command::stat) refuse("--watch belongs to stat");
   if (request.mode != 0 && request.command != Command::save) refuse("--mode belongs to save");
+  if (request.since != 0 && request.command != Command::export_rows) refuse("--since belongs to export");
   if (request.endpoints.empty())
     throw Error(ErrorKind::usage, "fleetrun-ps does not know the servers' endpoints",
                 "run `fleetrun ps`, which finds your job's, or give --endpoints=HOST:PORT,…");
@@ -199,6 +228,7 @@ std::string tool_help(const std::string& about) {
   if (about == "get") return kGetHelp;
   if (about == "shrink") return kShrinkHelp;
   if (about == "save") return kSaveHelp;
+  if (about == "export") return kExportHelp;
   return kHelp;
 }
 

@@ -11,12 +11,13 @@
 namespace fleetrun::ps {
 
 struct ToolRequest {
-  enum class Command { help, stat, get, shrink, save };
+  enum class Command { help, stat, get, shrink, save, export_rows };
   Command command = Command::help;
   std::string about;  // help: the command that it is about; empty: all of them
   std::vector<std::string> words;
   std::vector<std::uint64_t> keys;  // get
   int mode = 0;                     // save
+  std::uint64_t since = 0;          // export
   bool json = false;
   bool watch = false;
   std::vector<std::string> endpoints;  // in rank order
@@ -30,7 +31,7 @@ struct ToolRequest {
 /// Throws: Error(usage) naming the word that is wrong; the hint names the help.
 ToolRequest parse_tool_arguments(const std::vector<std::string>& arguments);
 
-/// `about`: "", "stat", "get", "shrink" or "save".
+/// `about`: "", or a command.
 std::string tool_help(const std::string& about);
 
 }  // namespace fleetrun::ps

@@ -99,6 +99,12 @@ void shrink(Observer& observer, const ToolRequest& request) {
   }
 }
 
+void export_rows(Observer& observer, const ToolRequest& request) {
+  const std::string number = std::to_string(observer.client->export_rows(request.words.at(0), request.since));
+  print(request.json ? "{\"number\":" + number + ",\"since\":" + std::to_string(request.since) + "}\n"
+                     : "exported to " + request.words.at(0) + ", number " + number + "\n");
+}
+
 int run(const ToolRequest& request) {
   if (request.command == ToolRequest::Command::help) {
     print(tool_help(request.about));
@@ -114,6 +120,9 @@ int run(const ToolRequest& request) {
     case ToolRequest::Command::save:
       observer.client->save(request.words.at(0), static_cast<SaveMode>(request.mode));
       print("saved to " + request.words.at(0) + "\n");
+      return 0;
+    case ToolRequest::Command::export_rows:
+      export_rows(observer, request);
       return 0;
     case ToolRequest::Command::get:
       print(stored_rows_text(find_table(observer.tables, request.words.at(0)), request.keys,

@@ -23,6 +23,9 @@ class SavedRows : public engine::RowSource {
     if (!manifest)
       throw Error(ErrorKind::data, directory + " holds no saved tables",
                   "the servers wrote them there, each on its own host: bring all parts together");
+    if (manifest->mode == ps::SaveMode::changes)
+      throw Error(ErrorKind::config, directory + " holds what has changed since an export, and not all rows",
+                  "load the exports into servers in their order, and save the model from there");
     tables_ = ps::load_parts(directory, *manifest, {.rank = 0, .servers = 1, .memory = {}}, tables).tables;
     for (const ps::TableConfig& table : tables)
       if (table.kind == ps::TableConfig::Kind::sparse) ids_[table.name] = table.id;

@@ -131,6 +131,15 @@ void bind_client(py::module_& module) {
            "3 a "
            "checkpoint. Throws: Error(host).")
       .def(
+          "export_rows",
+          [](ClientPtr self, const std::string& directory, std::uint64_t since) {
+            const auto number = std::make_shared<std::uint64_t>();
+            run_interruptibly([=] { *number = self->export_rows(directory, since); });
+            return *number;
+          },
+          "directory"_a, "since"_a = 0,
+          "Saves what has changed since the export of that number; 0: all rows. The number of this one.")
+      .def(
           "save_for_paddle",
           [](ClientPtr self, const std::string& directory, std::uint32_t mode) {
             run_interruptibly([=] { self->save_for_paddle(directory, static_cast<ps::SaveMode>(mode)); });

@@ -49,6 +49,9 @@ class CountingClient : public ps::Client {
   void barrier() override { inner_.barrier(); }
   void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
   void save(const std::string& directory, ps::SaveMode mode) override { inner_.save(directory, mode); }
+  std::uint64_t export_rows(const std::string& directory, std::uint64_t since) override {
+    return inner_.export_rows(directory, since);
+  }
   void save_for_paddle(const std::string& directory, ps::SaveMode mode) override {
     inner_.save_for_paddle(directory, mode);
   }

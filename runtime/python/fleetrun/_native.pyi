@@ -305,6 +305,8 @@ class Client():
     @property
     def counts_epochs(self) -> bool:
         """Whether it goes on in the middle of an epoch when its process is started again."""
+    def export_rows(self, directory: str, since: int = 0) -> int:
+        """Saves what has changed since the export of that number; 0: all rows. The number of this one."""
     def goodbye(self) -> None:
         """This trainer is done; servers end when all are."""
     @property

@@ -491,6 +491,14 @@ class Client:
         a model to serve, 3 a checkpoint."""
         _native.ps_save(self._client, os.fspath(directory), mode)
 
+    def export(self, directory: str | os.PathLike[str], since: int = 0) -> int:
+        """Every server writes what has changed since the export of that number: rows, and keys whose rows
+        have gone; 0: all rows. Returns the number of this one. Who loads an export of all rows, and those
+        after it in their order, has what the servers had. Each needs a directory of its own. Returns 0, and
+        does nothing, in a trainer that was started again and is catching up: begin anew then. Throws:
+        Error(config) where numbers do not continue, because the servers were started or loaded since."""
+        return self._client.export_rows(os.fspath(directory), since)
+
     def load(self, directory: str | os.PathLike[str]) -> str:
         """Every server takes what any number of servers has saved; whole or not at all. Where the newest save
         is damaged the one before it is taken, and what is wrong is returned; "" when all is well. Throws:

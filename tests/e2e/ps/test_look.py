@@ -124,6 +124,21 @@ def test_get_shows_rows_and_makes_none(looker):
     assert looker.ps("shrink") == "weights: 0 rows erased, 500 left\n"
 
 
+def test_export_saves_what_has_changed_since_a_number_that_it_knows(looker, tmp_path):
+    looker.train()
+    first = json.loads(looker.ps("export", str(tmp_path / "a"), "--json"))
+    assert first["since"] == 0
+    text = looker.ps("export", str(tmp_path / "b"), "--since", str(first["number"]))
+    number = int(text.removeprefix(f"exported to {tmp_path / 'b'}, number "))
+    assert number > first["number"]
+    assert f"changes {first['number']} {number}\n" in (tmp_path / "b" / "manifest").read_text()
+    code, _, err = looker.command("ps", "export", str(tmp_path / "c"), "--since", "5")
+    assert code == 125 and "there is no export 5 of these tables to go on from" in err
+    code, _, err = looker.command("ps", "export", str(tmp_path / "b"), "--since", str(number))
+    assert code == 125 and "has a save already" in err
+    assert looker.ps("export", str(tmp_path / "d"), "--since", str(number)).startswith("exported to ")
+
+
 def test_the_launcher_shows_the_figures_of_servers_and_serves_them(looker):
     metrics = looker.work.directory / "metrics.sock"
     looker.train(f"--metrics=unix:{metrics}")

@@ -184,6 +184,39 @@ def test_saves_of_mode_1_have_the_rows_that_changed_by_the_threshold(tmp_path, a
         """)
 
 
+def test_who_loads_exports_in_their_order_has_the_rows_of_who_trains(tmp_path):
+    run(tmp_path, """
+        tables = [ps.SparseTable("ctr", 2, rule="sum", accessor=ps.Accessor("ctr", delete_threshold=0.05)),
+                  ps.DenseTable("fc", 3, rule="sum")]
+        keys = np.arange(40, dtype=np.uint64)
+        def rows(client):
+            return client.get("ctr", keys) | {"fc": client.pull_dense("fc")}
+        with ps.Client(tables) as client:
+            client.set_dense("fc", [1, 2, 3])
+            client.push("ctr", keys, np.ones((40, 2)), shows=np.where(keys == 7, 0.2, 1.0))
+            numbers = [client.export("0")]
+            for step in range(1, 4):
+                client.push("ctr", keys[step:2 * step], np.full((step, 2), step), shows=np.zeros(step))
+                client.push_dense("fc", np.ones(3))
+                if step == 2:
+                    assert client.shrink("ctr") == 1
+                numbers.append(client.export(str(step), since=numbers[-1]))
+            want = rows(client)
+            refused = 0
+            try:
+                client.export("4", since=numbers[-1] + 1)
+            except fleetrun.Error as error:
+                refused = error.kind == "config" and str(numbers[-1] + 1) in error.what
+            assert refused
+        assert numbers == sorted(set(numbers))
+        with ps.Client(tables) as follower:
+            for step in range(4):
+                assert follower.load(str(step)) == ""
+            have = rows(follower)
+        assert not have["found"][7] and all(np.array_equal(have[name], want[name]) for name in want), (have, want)
+        """)
+
+
 def test_a_server_by_hand_and_two_trainers_share_rows_and_save_them(tmp_path):
     run(tmp_path, """
         import threading

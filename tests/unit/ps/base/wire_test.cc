@@ -114,7 +114,7 @@ TEST_CASE("what is no request, of another version, or unknown, is refused") {
     return text_of([&] { wire::read_header(reader); });
   };
   CHECK(with(0, 'X') == "not a request to a fleetrun parameter server");
-  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 5");
+  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 6");
   CHECK(with(6, 200) == "unknown method 200");
 }
 

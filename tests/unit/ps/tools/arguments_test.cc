@@ -31,6 +31,9 @@ TEST_CASE("the commands and their flags are read, wherever they stand and howeve
   CHECK(request.words == std::vector<std::string>{"/d"});
   CHECK(request.mode == 2);
   CHECK(request.timeout == std::chrono::milliseconds(500));
+  request = parse_tool_arguments({"export", "/d", "--since=17", "--endpoints=h:1"});
+  CHECK(request.command == Command::export_rows);
+  CHECK(request.since == 17);
   request = parse_tool_arguments({"shrink", "--insecure", "--endpoints=h:1"});
   CHECK(request.command == Command::shrink);
   CHECK(request.insecure);
@@ -52,11 +55,17 @@ TEST_CASE("help is given for all and for each, also without servers") {
   CHECK(parse_tool_arguments({"--help"}).about.empty());
   CHECK(parse_tool_arguments({"get", "-h"}).about == "get");
   CHECK(parse_tool_arguments({"help", "save"}).about == "save");
-  for (const char* about : {"", "stat", "get", "shrink", "save"})
+  for (const char* about : {"", "stat", "get", "shrink", "save", "export"})
     CHECK(tool_help(about).starts_with("usage: fleetrun ps "));
 }
 
 TEST_CASE("what is wrong is named, with where to read on") {
+  CHECK(refusal({"export", "d", "--endpoints=h:1"}) ==
+        "export needs an absolute path, not 'd': each server writes on its own host, from a directory of its "
+        "own");
+  CHECK(refusal({"export", "/d", "--since=0", "--endpoints=h:1"}) ==
+        "--since=0 is not the number of an export");
+  CHECK(refusal({"save", "/d", "--since=1", "--endpoints=h:1"}) == "--since belongs to export");
   CHECK(refusal({"stats", "--endpoints=h:1"}) == "there is no command 'stats'; did you mean stat?");
   CHECK(refusal({"stat", "--endpoints=h:1", "x"}) == "stat takes no 'x'");
   CHECK(refusal({"stat", "--colour"}) == "there is no flag --colour");
