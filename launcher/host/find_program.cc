@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -21,6 +22,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+constexpr std::string_view kPythonNames[] = {".py", ".pyc", ".pyw", ".pyz"};
 constexpr std::chrono::seconds kAnswerTimeout{30};
 
 enum class FileKind { missing, directory, other, plain, executable };
@@ -56,8 +58,12 @@ std::variant<std::string, ProgramRefusal> find_interpreter(const JobConfig& conf
   std::vector<std::string> candidates;
   if (const std::string* environment = environ.find("VIRTUAL_ENV"); environment && !environment->empty())
     candidates.push_back(*environment + "/bin/python");
-  candidates.push_back(fleetrun_directory + "/python3");
-  candidates.push_back(fleetrun_directory + "/python");
+  // In a folder of all programs it is in no environment: PATH says which Python is meant (conda, pyenv).
+  const auto shared = split(kDefaultPath, ':');
+  if (std::find(shared.begin(), shared.end(), fleetrun_directory) == shared.end()) {
+    candidates.push_back(fleetrun_directory + "/python3");
+    candidates.push_back(fleetrun_directory + "/python");
+  }
   for (const std::string& candidate : candidates) {
     if (kind_of(candidate) == FileKind::executable) return absolute_path(candidate);
   }
@@ -68,7 +74,19 @@ std::variant<std::string, ProgramRefusal> find_interpreter(const JobConfig& conf
                 "install python3, or name one with --python");
 }
 
+bool is_python_folder(const std::string& script) {
+  return kind_of(script) == FileKind::directory && kind_of(script + "/__main__.py") != FileKind::missing;
+}
+
+/// A folder has to be named by its path: a bare name may be a program's.
+bool is_for_python(const std::string& script) {
+  return (script.find('/') != std::string::npos && is_python_folder(script)) ||
+         std::any_of(std::begin(kPythonNames), std::end(kPythonNames),
+                     [&](std::string_view ending) { return script.ends_with(ending); });
+}
+
 std::optional<ProgramRefusal> unreadable_script(const std::string& script) {
+  if (is_python_folder(script)) return std::nullopt;
   const std::string shown = quoted(script);
   const FileKind kind = kind_of(script);
   if (kind == FileKind::missing)
@@ -87,16 +105,24 @@ std::variant<std::string, ProgramRefusal> find_executable(const std::string& scr
   const bool is_path = script.find('/') != std::string::npos;
   const FileKind here = kind_of(script);
   if (here == FileKind::directory)
-    return refuse(kNotStartable, "program " + shown + " is a directory", "name the file to run");
+    return refuse(kNotStartable, "program " + shown + " is a directory",
+                  !is_path && is_python_folder(script)
+                      ? "write ./" + script + " to run its __main__.py in Python"
+                      : "name the file to run");
+  if (script == "-" || (here == FileKind::other && is_path))
+    return refuse(kNotStartable, "program " + shown + " is not a file: one process alone could read it",
+                  "write it to a file, and name that");
   if (here == FileKind::missing || !is_path) {
     const std::string hint =
-        here == FileKind::plain || here == FileKind::executable
-            ? "there is one in the current directory: write ./" + script
+        here == FileKind::executable ? "there is one in the current directory: write ./" + script
+        : here == FileKind::plain
+            ? "there is one in the current directory: --run_path runs it in Python, chmod +x and ./" +
+                  script + " by itself"
             : "check the name" + std::string(is_path ? "" : "; programs are looked for on PATH");
     return refuse(kNotFound, "program " + shown + " is not " + (is_path ? "there" : "on PATH"), hint);
   }
   return refuse(kNotStartable, "program " + shown + " is not executable",
-                "chmod +x it, or run it with its interpreter");
+                "chmod +x it, run it with its interpreter, or in Python with --run_path");
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -190,7 +216,7 @@ std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, cons
   const bool pyxes = script.ends_with(".pyxes");
   const bool by_python = config.script_kind == ScriptKind::module ||
                          config.script_kind == ScriptKind::python ||
-                         (config.script_kind == ScriptKind::by_name && (pyxes || script.ends_with(".py")));
+                         (config.script_kind == ScriptKind::by_name && (pyxes || is_for_python(script)));
   if (by_python && config.script_kind != ScriptKind::module) {
     if (auto refusal = unreadable_script(script)) return std::move(*refusal);
   }
@@ -207,7 +233,11 @@ std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, cons
     if (config.script_kind == ScriptKind::module) program.argv.push_back("-m");
     program.argv.push_back(script);
   } else {
-    auto found = find_executable(script, environ.value_or("PATH", kDefaultPath));
+    std::string path = environ.value_or("PATH", kDefaultPath);
+    // torchrun, pytest: the one that was installed for the chosen interpreter.
+    const auto python = config.python ? find_on_path(*config.python, path) : std::nullopt;
+    if (python) path.insert(0, directory_of(*python) + ":");
+    auto found = find_executable(script, path);
     if (auto* refusal = std::get_if<ProgramRefusal>(&found)) return std::move(*refusal);
     program.path = std::get<std::string>(found);
     program.argv = {script};

@@ -1,9 +1,10 @@
-// What is run: the script with its interpreter, or a program of its own. A .py, a .pyxes and a module (-m)
-// run in Python; --no_python and --run_path say so against the name.
+// What is run: the script with its interpreter, or a program of its own. A .py, .pyc, .pyw or .pyz, the path
+// of a folder with a __main__.py, a .pyxes and a module (-m) run in Python; --no_python and --run_path say so
+// against the name.
 //
-// The interpreter is --python, else the active virtual environment's ($VIRTUAL_ENV), else the one
-// beside fleetrun (installed in an environment), else python3 on PATH. Other programs are executed directly,
-// found on PATH.
+// The interpreter is --python, else the active virtual environment's ($VIRTUAL_ENV), else the one beside
+// fleetrun unless that is a folder of all programs (/usr/bin), else python3 on PATH. Other programs are
+// executed directly, found beside --python and on PATH.
 #pragma once
 
 #include <optional>

@@ -120,7 +120,9 @@ constexpr Setting kSettings[] = {
    "port of that store; default: a free port is found"},
 
   {"python", "", "", "None", "PATH", Group::run, kOurs, Kind::value,
-   "interpreter of a .py; default: the active virtual environment's, one beside fleetrun, or python3"},
+   "interpreter of a .py; default: the active virtual environment's, one beside fleetrun, or python3",
+   "A program beside it comes before those on PATH: --python=/venv/bin/python torchrun. A fleetrun in "
+   "/usr/bin, /usr/local/bin or /bin takes the python3 of PATH, which conda sets."},
   {"module", "-m", "PET_MODULE", "False", "", Group::run, kTorchrun, Kind::flag,
    "SCRIPT is the name of a Python module, run as by python -m",
    "", "True"},

@@ -30,7 +30,11 @@ def test_script_that_cannot_be_started(work):
     refused(work, "./dir", status=126, says="program './dir' is a directory")
     job = refused(work, "./plain.sh", status=126, says="program './plain.sh' is not executable")
     assert "chmod +x" in job.err
-    assert "write ./plain.sh" in refused(work, "plain.sh", status=127, says="is not on PATH").err
+    assert "--run_path runs it in Python" in refused(work, "plain.sh", status=127, says="is not on PATH").err
+    (work.directory / "package").mkdir()
+    work.script("package/__main__.py", "")
+    job = refused(work, "package", status=126, says="is a directory")
+    assert "write ./package to run its __main__.py" in job.err
     refused(work, "--python=/nosuch/python", "dir.py/../plain.py", status=127, says="is not there")
 
 
@@ -39,6 +43,11 @@ def test_a_file_without_a_usable_interpreter_line(work):
         path = work.script(name, text, 0o755)
         job = work.run(path)
         assert job.status == status and "could not be started" in job.err and "#! line" in job.err
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_a_script_that_is_no_file_is_one_processs_alone(work, name):
+    assert "write it to a file" in refused(work, name, status=126, says=f"'{name}' is not a file").err
 
 
 COUNTS = ["0", "-1", "", " 4", "4 ", "+4", "0x4", "4.0", "1e3", "abc", "999999999", "99999999999999999999",

@@ -1,9 +1,11 @@
 """Which interpreter runs a .py, and what `python` means in its pipe commands."""
 
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
+import zipapp
 
 import pytest
 
@@ -77,6 +79,43 @@ def test_an_interpreter_beside_fleetrun_comes_before_the_one_on_path(work, tmp_p
     done = subprocess.run([prefix / "fleetrun", "x.py", "a"], cwd=work.directory, env=clean_environment(),
                           capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "beside -u x.py a\n"), done.stderr
+
+
+def test_beside_all_programs_the_one_on_path_is_meant(work, tmp_path):
+    """As with a package of the distribution, and conda."""
+    (tmp_path / "python3").write_text('#!/bin/sh\necho on PATH "$@"\n')
+    (tmp_path / "python3").chmod(0o755)
+    work.script("x.py", "")
+    shown = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", """
+mount --bind "$1" /usr/local/bin && PATH=$2:$PATH exec /usr/local/bin/fleetrun x.py""", "sh",
+                            os.path.dirname(find_fleetrun()), tmp_path], cwd=work.directory,
+                           env=clean_environment(), capture_output=True, text=True)
+    if "unshare failed" in shown.stderr or "mount" in shown.stderr:
+        pytest.skip(shown.stderr)
+    assert (shown.returncode, shown.stdout) == (0, "on PATH -u x.py\n"), shown.stderr
+
+
+def test_a_program_installed_for_the_chosen_interpreter_comes_before_those_on_path(work, tmp_path):
+    folders = [tmp_path / name for name in ("chosen", "path")]
+    for folder in folders:
+        folder.mkdir()
+        for name in ("python3", "torchrun"):
+            (folder / name).write_text(f'#!/bin/sh\necho {folder.name} "$@"\n')
+            (folder / name).chmod(0o755)
+    path = f"{folders[1]}:{os.environ['PATH']}"
+    for python, found in ((folders[0] / "python3", "chosen"), ("python3", "path")):
+        job = work.run("--python", python, "torchrun", "x.py", environment=clean_environment(PATH=path))
+        assert (job.status, job.out) == (0, f"{found} x.py\n"), job.err
+
+
+def test_what_python_runs_by_its_name_is_run_in_python(work):
+    (work.directory / "app").mkdir()
+    work.script("app/__main__.py", "import sys\nprint(sys.argv[1])\n")
+    zipapp.create_archive(work.directory / "app", work.directory / "app.pyz")
+    py_compile.compile(work.directory / "app" / "__main__.py", cfile=work.directory / "app.pyc")
+    for command in (["app.pyz"], ["app.pyc"], ["./app"], ["--run_path", "app"]):
+        job = work.run(*command, "said")
+        assert (job.status, job.out) == (0, "said\n"), job.err
 
 
 def test_compat_puts_the_package_alias_first(work, python, tmp_path):
