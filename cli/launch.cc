@@ -20,14 +20,18 @@ namespace {
 
 using launcher::Plan;
 
+// With a terminal that takes no lines.
+constexpr std::chrono::milliseconds kPatience{200};
+
 class Console : public launcher::SessionConsole {
  public:
   explicit Console(const launcher::JobConfig& config)
-      : log_(STDERR_FILENO, config.log_level), containment_(to_string(config.containment)) {}
+      : level_(config.log_level), log_(STDERR_FILENO, level_), containment_(to_string(config.containment)) {}
 
   void print(const std::string& text) override { cli::print(text); }
   void raw(const std::string& text) override { log_.raw(text); }
   void write(launcher::LogLevel level, const std::string& text) override { log_.write(level, text); }
+  void warn_apart(const std::string& text) override { cli::warn_apart(level_, text); }
   void tell(const std::string& text) override { log_.tell(text); }
   void refuse(const Error& error) override { cli::refuse(error, 0); }
   void show_configuration(const launcher::JobConfig& config) override { log_.show_configuration(config); }
@@ -53,6 +57,7 @@ class Console : public launcher::SessionConsole {
   LaunchLog& log() { return log_; }
 
  private:
+  const launcher::LogLevel level_;
   LaunchLog log_;
   std::string containment_;
 };
@@ -105,6 +110,12 @@ int print(const std::string& text) {
 
 void complain(const std::string& text) {
   LaunchLog(STDERR_FILENO, launcher::LogLevel::info).raw(text);
+}
+
+void warn_apart(launcher::LogLevel level, const std::string& text) {
+  LaunchLog log(STDERR_FILENO, level);
+  log.set_patience(kPatience);
+  log.warning(text);
 }
 
 int refuse(const Error& error, int status) {

@@ -19,6 +19,9 @@ int refuse(const Error& error, int status);
 /// Shows `text` on standard error.
 void complain(const std::string& text);
 
+/// A LAUNCH line from any thread, where `level` shows warnings.
+void warn_apart(launcher::LogLevel level, const std::string& text);
+
 /// Shows `text` on standard output; returns 0.
 int print(const std::string& text);
 

@@ -8,6 +8,7 @@
 
 #include "cli/launch.h"
 #include "cli/launch_log.h"
+#include "launcher/host/event_command.h"
 #include "launcher/host/find_program.h"
 #include "launcher/host/own_process.h"
 #include "launcher/model/job_config.h"
@@ -42,7 +43,7 @@ LogLevel level_of(const std::string& text) {
 
 class Teller final : public remote::ControllerObserver {
  public:
-  Teller(LaunchLog& log, bool all) : log_(log), all_(all) {}
+  Teller(LaunchLog& log, bool all, launcher::EventCommand* events) : log_(log), all_(all), events_(events) {}
 
   void say(LogLevel level, const std::string& text) override {
     if (level <= LogLevel::info) said_.clear();  // a new part of the job, in which things may be said again
@@ -57,6 +58,9 @@ class Teller final : public remote::ControllerObserver {
     if (all_ || (level >= LogLevel::warning && remember(record.text)))
       log_.write(level, host + ": " + record.text);
   }
+  void notify(const launcher::JobNotice& notice) override {
+    if (events_) events_->tell(notice);
+  }
 
  private:
   /// False: it has been said.
@@ -67,6 +71,7 @@ class Teller final : public remote::ControllerObserver {
 
   LaunchLog& log_;
   bool all_;
+  launcher::EventCommand* const events_;
   std::set<std::string> said_;
 };
 
@@ -147,9 +152,24 @@ int launch_on_hosts(const launcher::Options& options, const launcher::JobConfig&
   std::vector<std::string> notes;
   settings.fan_out.cargo = remote::make_cargo(config, plan, place, environment, notes);
   for (const std::string& note : notes) log.info(note);
-  Teller teller(log, config.log_level == LogLevel::debug);
+  const auto events = launcher::event_command(
+      {.command = config.on_event,
+       .job_id = config.job_id,
+       .log_dir = launcher::absolute_path(config.log_dir),
+       .environment = environment,
+       .warn = [&config](const std::string& text) { warn_apart(config.log_level, text); }});
+  if (events) events->begin();
+  Teller teller(log, config.log_level == LogLevel::debug, events.get());
   log.set_patience(kPatience);
-  return conclude(remote::run_on_hosts(plan, std::move(settings), teller), log);
+  const remote::ControllerResult result = remote::run_on_hosts(plan, std::move(settings), teller);
+  if (events) {
+    events->tell({.kind = launcher::JobNotice::Kind::end,
+                  .host = result.end.node,
+                  .why = result.end.why,
+                  .exit_status = result.exit_status});
+    events->finish();
+  }
+  return conclude(result, log);
 }
 
 }  // namespace fleetrun::cli

@@ -21,6 +21,7 @@ std::string binding_line(const ProcessSpec& process) {
 std::string to_text(const Plan& plan) {
   std::string text = "job " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) + ", pod " +
                      plan.pod_name + ", " + std::to_string(plan.processes.size()) + " processes\n";
+  if (!plan.on_event.empty()) text.append("on event: ").append(printable(plan.on_event, 4000)).append("\n");
   for (const ProcessSpec& process : plan.processes) {
     text.append("\n").append(process.name);
     if (!process.identity.servers.empty() || !process.identity.trainers.empty())

@@ -48,7 +48,45 @@ std::string text(const JobEnded& event) {
   return event.end.exit_status == 0 ? "the job is done" : "the job is over: " + event.end.why;
 }
 
+std::optional<JobNotice> notice(const WorldFormed& event) {
+  if (event.world->generation != 1) return std::nullopt;
+  return JobNotice{.kind = JobNotice::Kind::start, .why = text(event)};
+}
+
+std::optional<JobNotice> notice(const NodeLost& event) {
+  return JobNotice{.kind = JobNotice::Kind::failure, .host = event.name, .why = text(event)};
+}
+
+std::optional<JobNotice> notice(const NodeFailed& event) {
+  return JobNotice{.kind = JobNotice::Kind::failure,
+                   .process = event.failure.process,
+                   .host = event.name,
+                   .cause = std::string(to_string(event.failure.kind)),
+                   .why = event.failure.text,
+                   .exit_status = event.failure.exit_status};
+}
+
+std::optional<JobNotice> notice(const RestartDecided& event) {
+  return JobNotice{.kind = JobNotice::Kind::restart, .why = event.why, .backoff_ms = event.backoff.count()};
+}
+
+std::optional<JobNotice> notice(const JobEnded& event) {
+  return JobNotice{.kind = JobNotice::Kind::end,
+                   .host = event.end.node,
+                   .why = event.end.why,
+                   .exit_status = event.end.exit_status};
+}
+
+template <class Other>
+std::optional<JobNotice> notice(const Other&) {
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<JobNotice> notice_of(const ClusterEvent& event) {
+  return std::visit([](const auto& its) { return notice(its); }, event);
+}
 
 std::string to_string(const ClusterEvent& event) {
   return std::visit([](const auto& its) { return text(its); }, event);

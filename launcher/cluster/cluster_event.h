@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
+#include "launcher/model/job_notice.h"
 #include "launcher/model/world.h"
 
 namespace fleetrun::launcher {
@@ -56,5 +58,8 @@ using ClusterEvent = std::variant<NodeJoined, NodeLost, NodeRefused, NodeParked,
 
 /// One line without its end: "h7 was lost: no word from it for 2.5 s".
 std::string to_string(const ClusterEvent& event);
+
+/// What --on_event tells of it.
+std::optional<JobNotice> notice_of(const ClusterEvent& event);
 
 }  // namespace fleetrun::launcher

@@ -216,7 +216,11 @@ CoordinatorHooks Node::coordinator_hooks() {
   hooks.publish = [this](const Journal& journal) {
     if (discovery_) discovery_->publish(encode(journal));
   };
-  hooks.event = [this](const ClusterEvent& event) { news(NewsLevel::debug, to_string(event)); };
+  hooks.event = [this](const ClusterEvent& event) {
+    news(NewsLevel::debug, to_string(event));
+    if (const auto notice = notice_of(event))
+      tell([notice](MembershipListener& listener) { listener.on_notice(*notice); });
+  };
   hooks.stepped_down = [this](const std::string& why) { on_stepped_down(why); };
   hooks.over = [this](const JobEnd&) { on_coordinator_over(); };
   return hooks;

@@ -19,12 +19,13 @@ struct WorldLink::Loop {
 };
 
 WorldLink::WorldLink(const JobConfig& config, const Environ& environment, NodeSelf self, bool hangup_ignored,
-                     Tell tell)
+                     Tell tell, Notify notify)
     : config_(config),
       environment_(environment),
       self_(std::move(self)),
       hangup_ignored_(hangup_ignored),
       tell_(std::move(tell)),
+      notify_(std::move(notify)),
       loop_(std::make_unique<Loop>()) {}
 
 WorldLink::~WorldLink() = default;

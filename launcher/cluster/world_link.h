@@ -46,10 +46,12 @@ using Meet = std::variant<Met, JobEnd, Interrupted>;
 class WorldLink final : private MembershipListener {
  public:
   using Tell = std::function<void(NewsLevel, const std::string&)>;
+  using Notify = std::function<void(const JobNotice&)>;
 
-  /// `tell` shows news to people while nobody is attached. `hangup_ignored`: SIGHUP does not end the waiting.
+  /// `tell` shows news to people while nobody is attached. `notify` is told what happens
+  /// in the job, where this host coordinates it. `hangup_ignored`: SIGHUP does not end the waiting.
   WorldLink(const JobConfig& config, const Environ& environment, NodeSelf self, bool hangup_ignored,
-            Tell tell);
+            Tell tell, Notify notify);
   ~WorldLink() override;
 
   /// Joins, and waits for the first world.
@@ -78,6 +80,7 @@ class WorldLink final : private MembershipListener {
  private:
   void await_signal();
   void on_news(NewsLevel level, const std::string& text) override;
+  void on_notice(const JobNotice& notice) override { notify_(notice); }
   void on_prepare(std::uint64_t generation, const std::string& why) override;
   void on_world(const World& world, std::size_t node_rank) override;
   void on_update(const World& world, std::size_t node_rank) override;
@@ -91,6 +94,7 @@ class WorldLink final : private MembershipListener {
   NodeSelf self_;
   bool hangup_ignored_;
   Tell tell_;
+  Notify notify_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Membership> membership_;
   PodInWorld* pod_ = nullptr;

@@ -65,6 +65,7 @@ void read_watch(const Values& values, JobConfig& config) {
   if (values.given("require_containment"))
     config.require_containment = containment(values["require_containment"]);
   if (values.given("metrics")) config.metrics = values["metrics"].text;
+  if (values.given("on_event")) config.on_event = values["on_event"].text;
   read_faults(values, config);
 }
 

@@ -193,6 +193,7 @@ struct JobConfig {
   Containment containment = Containment::automatic;
   std::optional<Containment> require_containment;
   std::optional<std::string> metrics;
+  std::string on_event;  // empty: none
   std::vector<Injection> inject;
   std::optional<std::uint64_t> inject_seed;  // nullopt: not chosen
 

@@ -270,6 +270,16 @@ constexpr Setting kSettings[] = {
    "", "pidns"},
   {"metrics", "", "", "None", "ADDRESS", Group::watch, kOurs, Kind::value,
    "serve Prometheus text at PORT, HOST:PORT or the path of a socket"},
+  {"on_event", "", "", "None", "COMMAND", Group::watch, kOurs, Kind::value,
+   "run COMMAND by bash when the job starts, a process fails, is restarted, and when the job ends",
+   "It reads a line of JSON (schema, event, job, log_dir, process, host, cause, why, attempt, backoff_ms, "
+   "exit_status; what is not known is left out), and finds the same in FLEETRUN_EVENT (`start`, `failure`, "
+   "`restart`, `end`), FLEETRUN_EVENT_JOB, FLEETRUN_EVENT_WHY and so on, beside the environment of fleetrun. "
+   "Commands run one after another and never hold the job up: after 10 seconds one is killed, with what it "
+   "has started in its session; at the end fleetrun waits 10 seconds for those that are left. What fails is "
+   "one warning. In a job of several hosts the launcher that coordinates them runs it, so each thing is told "
+   "once; that a process was started again alone is told by the launcher of its host, not over a list of "
+   "hosts."},
   {"inject", "", "", "None", "SPEC", Group::watch, kOurs, Kind::value,
    "fail on purpose, for example 'kill rank=1 at=2s; slow-start rank=0 by=500ms'",
    "Failures are separated by ';': a signal by its name, or `slow-start`, then `rank=`N|any|all, "

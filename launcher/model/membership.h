@@ -15,6 +15,7 @@
 #include <functional>
 #include <string>
 
+#include "launcher/model/job_notice.h"
 #include "launcher/model/world.h"
 
 namespace fleetrun::launcher {
@@ -32,6 +33,8 @@ class MembershipListener {
   virtual ~MembershipListener() = default;
   /// For people: "waiting for 1 of 4 hosts: no word from h7 for 41 s".
   virtual void on_news(NewsLevel level, const std::string& text) = 0;
+  /// Where this node coordinates: for --on_event.
+  virtual void on_notice(const JobNotice&) {}
   virtual void on_prepare(std::uint64_t generation, const std::string& why) = 0;
   virtual void on_world(const World& world, std::size_t node_rank) = 0;
   virtual void on_update(const World& world, std::size_t node_rank) = 0;

@@ -85,6 +85,7 @@ struct Plan {
   bool has_secret = false;  // its processes are handed one
   std::chrono::milliseconds ready_timeout{};
   std::optional<std::chrono::milliseconds> timeout;  // of the whole job
+  std::string on_event;                              // the user's command; in no record: it may have secrets
   RestartRules restart;
   std::vector<RolePlan> roles;
   std::optional<BackupFile> backup;

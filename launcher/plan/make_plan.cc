@@ -129,6 +129,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
   plan.has_secret = proves_itself(config) && !config.rendezvous.insecure;
   plan.ready_timeout = config.ready_timeout;
   plan.timeout = config.timeout;
+  plan.on_event = config.on_event;
   plan.restart = restart_rules(config);
   const PlanRanks ranks = plan_ranks(config, facts, place);
   if (config.file)

@@ -65,18 +65,19 @@ std::string to_json(const Plan& plan) {
   for (const RolePlan& role : plan.roles) roles.push_back(to_json(role));
   Json processes = Json::array();
   for (const ProcessSpec& process : plan.processes) processes.push_back(to_json(process));
-  const Json whole = {{"schema", kPlanSchema},
-                      {"job_id", plan.job_id},
-                      {"mode", to_string(plan.mode)},
-                      {"pod", plan.pod_name},
-                      {"log_dir", plan.log_dir},
-                      {"log_overwrite", plan.log_overwrite},
-                      {"ready_timeout_ms", plan.ready_timeout.count()},
-                      {"timeout_ms", plan.timeout ? Json(plan.timeout->count()) : Json()},
-                      {"restart", to_json(plan.restart)},
-                      {"backup_file", plan.backup ? Json(plan.backup->path) : Json()},
-                      {"roles", std::move(roles)},
-                      {"processes", std::move(processes)}};
+  Json whole = {{"schema", kPlanSchema},
+                {"job_id", plan.job_id},
+                {"mode", to_string(plan.mode)},
+                {"pod", plan.pod_name},
+                {"log_dir", plan.log_dir},
+                {"log_overwrite", plan.log_overwrite},
+                {"ready_timeout_ms", plan.ready_timeout.count()},
+                {"timeout_ms", plan.timeout ? Json(plan.timeout->count()) : Json()},
+                {"restart", to_json(plan.restart)},
+                {"backup_file", plan.backup ? Json(plan.backup->path) : Json()},
+                {"roles", std::move(roles)},
+                {"processes", std::move(processes)}};
+  if (!plan.on_event.empty()) whole["on_event"] = plan.on_event;
   // Bytes that are not UTF-8 (file names may hold them) become U+FFFD instead of an error.
   return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "launcher/host/helper_child.h"
 #include "launcher/host/own_process.h"
 #include "launcher/remote/agent_channel.h"
 #include "launcher/remote/command.h"

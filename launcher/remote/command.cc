@@ -4,15 +4,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cstring>
 
+#include "launcher/host/helper_child.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
-#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher::remote {
 namespace {
@@ -62,13 +61,6 @@ class Preparation {
   posix_spawnattr_t attributes_;
 };
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> result;
-  for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
 }  // namespace
 
 Command start_command(const CommandLine& line) {
@@ -104,15 +96,6 @@ int exit_status_of(const Command& command) {
     if (errno != EINTR) return 255;
   }
   return exit_status(exit_reason_from(wait_status));
-}
-
-UniqueFd memory_file(const std::string& bytes) {
-  UniqueFd file(check_errno(::memfd_create("fleetrun-order", MFD_CLOEXEC), "memfd_create",
-                            "passing on an order", ErrorKind::spawn));
-  check_errno(write_all(file.value(), bytes) ? 0 : -1, "write", "passing on an order", ErrorKind::spawn);
-  check_errno(static_cast<int>(::lseek(file.value(), 0, SEEK_SET)), "lseek", "passing on an order",
-              ErrorKind::spawn);
-  return file;
 }
 
 }  // namespace fleetrun::launcher::remote

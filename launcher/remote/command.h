@@ -31,7 +31,4 @@ Command start_command(const CommandLine& line);
 /// 128 + n for signal n.
 int exit_status_of(const Command& command);
 
-/// A file in memory that holds `bytes`, at its beginning; children inherit it only where it is given to them.
-UniqueFd memory_file(const std::string& bytes);
-
 }  // namespace fleetrun::launcher::remote

@@ -142,6 +142,7 @@ class Controller final : public FanOutListener, public ControllerListener {
     if (const auto* joined = std::get_if<NodeJoined>(&event)) follow(joined->name, false);
     if (const auto* lost = std::get_if<NodeLost>(&event)) follow(lost->name, true);
     if (const auto* ended = std::get_if<JobEnded>(&event)) return on_job_over(ended->end);
+    if (const auto notice = notice_of(event)) observer_.notify(*notice);
     observer_.say(level_of(event), to_string(event));
   }
   void on_warning(const std::string& text) override { observer_.say(LogLevel::warning, text); }

@@ -55,6 +55,8 @@ class ControllerObserver {
   virtual void tell(const std::string& text) = 0;
   /// A LAUNCH line of the launcher on a host.
   virtual void say(const std::string& host, const Log& record) = 0;
+  /// For --on_event. The job's end is in the result.
+  virtual void notify(const JobNotice& notice) = 0;
 };
 
 struct ControllerSettings {

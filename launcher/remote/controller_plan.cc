@@ -249,6 +249,7 @@ ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given
   plan.window = config.host_list.window > 0 ? config.host_list.window : kWindow;
   plan.ships = config.host_list.ship.has_value();
   plan.log_dir = config.log_dir;
+  plan.on_event = config.on_event;
   plan.collect_logs = config.host_list.collect_logs;
   for (const RemoteHost& host : list.hosts) {
     check_host(host, config);
@@ -307,6 +308,7 @@ std::string to_text(const ControllerPlan& plan) {
     text += " " + shell_quoted(printable(argument, 4000));
   text += "\n  directory  " + common.cwd + "\n";
   if (!common.environment.empty()) text += "  variables  " + variables_text(common) + "\n";
+  if (!plan.on_event.empty()) text += "  on event   " + printable(plan.on_event, 4000) + "\n";
   for (const HostPart& part : plan.hosts) {
     text += "host " + std::to_string(&part - plan.hosts.data()) + ": " + written(part.host) +
             (part.here ? ", this host" : "") + "\n";

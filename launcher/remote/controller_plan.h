@@ -32,7 +32,8 @@ struct ControllerPlan {
   std::vector<std::string> srun;  // instead, in an allocation of Slurm's: one command for all hosts
   std::string program;            // fleetrun on the hosts
   int window = 8;
-  std::string log_dir;  // here, for what is brought back
+  std::string log_dir;   // here, for what is brought back
+  std::string on_event;  // the user's command
   bool collect_logs = false;
   bool ships = false;  // fleetrun and the files travel there
   std::vector<std::string> notes;

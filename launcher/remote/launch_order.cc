@@ -17,10 +17,11 @@ namespace {
 
 /// About this host, or about how hosts are found: an order says these things itself.
 constexpr std::string_view kOfThisHost[] = {
-    "hosts",      "hostfile",   "include",      "exclude",      "export",        "chdir",       "path",
-    "ssh",        "ssh_window", "master",       "rank",         "ips",           "nnodes",      "host",
-    "detach",     "dry_run",    "collect_logs", "rdzv_backend", "rdzv_endpoint", "master_addr", "secret_file",
-    "standalone", "stdin",      "ship",         "ship_to",      "ship_exclude",  "ship_remove"};
+    "hosts",         "hostfile",    "include",      "exclude",    "export",       "chdir",
+    "path",          "ssh",         "ssh_window",   "master",     "rank",         "ips",
+    "nnodes",        "host",        "detach",       "dry_run",    "collect_logs", "rdzv_backend",
+    "rdzv_endpoint", "master_addr", "secret_file",  "standalone", "stdin",        "on_event",
+    "ship",          "ship_to",     "ship_exclude", "ship_remove"};
 
 bool is_variable_name(std::string_view name) noexcept {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -130,6 +131,7 @@ JobConfig config_of(const LaunchOrder& order, const Environ& environ) {
     config.host = order.address;
     config.host_chosen = true;
   }
+  config.on_event.clear();  // of a job file: who gave the order runs it
   Rendezvous& rendezvous = config.rendezvous;
   rendezvous.kind = Rendezvous::Kind::master;
   rendezvous.master = order.coordinator;

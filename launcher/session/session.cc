@@ -23,6 +23,7 @@
 #include "launcher/run/job_health.h"
 #include "launcher/run/member_link.h"
 #include "launcher/run/standard_input.h"
+#include "launcher/session/job_notices.h"
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 
@@ -68,6 +69,17 @@ Plan Session::first_plan() {
 
 int Session::run(Plan first) {
   plan_ = std::move(first);
+  events_ = event_command({.command = plan_.on_event,
+                           .job_id = plan_.job_id,
+                           .log_dir = plan_.log_dir,
+                           .environment = environment_,
+                           .warn = [this](const std::string& text) { console_.warn_apart(text); }});
+  const int status = meet_and_run();
+  end_events();
+  return status;
+}
+
+int Session::meet_and_run() {
   if (config_.rendezvous.kind != Rendezvous::Kind::none) {
     if (const auto status = meet()) return *status;
     plan_ =
@@ -88,7 +100,8 @@ std::optional<int> Session::meet() {
     console_.write(kLevels[static_cast<int>(level)], text);
   };
   feed_ = make_world_feed(config_.rendezvous.elastic && config_.mode == Mode::ps);
-  link_.emplace(config_, environment_, self, is_ignored(SIGHUP), tell);
+  link_.emplace(config_, environment_, self, is_ignored(SIGHUP), tell,
+                [this](const JobNotice& notice) { notify(notice); });
   console_.write(LogLevel::info, "Waiting peer start...");
   const Meet met = link_->meet();
   if (const auto* found = std::get_if<Met>(&met)) {
@@ -148,6 +161,11 @@ int Session::run_here() {
   settings_.parts.push_back(job_services(services(background)));
   redactor_ = job_redactor(plan_, environment_, own_arguments());
   settings_.parts.push_back(flight_recorder(recorder()));
+  if (events_) {
+    events_->begin();
+    settings_.parts.push_back(
+        job_notices(link_.has_value(), [this](JobNotice notice) { notify(std::move(notice)); }));
+  }
   settle_terminal(std::move(background));
   console_.set_patience(kPatience);
   const JobResult result = run_to_the_end(std::move(logs));
@@ -258,6 +276,8 @@ JobResult Session::run_to_the_end(std::vector<LogFile> logs) {
     end.refusal = Refusal{error.kind(), error.what(), error.hint()};
     end.verdict = write_verdict(refusal(error), plan_, {}, end.ended);
     end_record(plan_, std::move(end), redactor_);
+    if (!link_) notify(notice_of(refusal(error)));
+    end_events();
     throw;
   }
 }
@@ -276,7 +296,22 @@ int Session::conclude(const JobResult& result) {
   console_.show_end(report, result.plan, end.last_lines, end.screen);
   if (report.outcome != Outcome::completed) end.logs = ends_of_logs(result.plan, result.logs);
   end_record(result.plan, std::move(end), redactor_);
+  if (!link_) notify(notice_of(report));
   return report.exit_status;
+}
+
+/// The end is told last of all, when its verdict is there.
+void Session::notify(JobNotice notice) {
+  if (notice.kind == JobNotice::Kind::end)
+    end_ = std::move(notice);
+  else if (events_)
+    events_->tell(std::move(notice));
+}
+
+void Session::end_events() {
+  if (!events_) return;
+  if (end_) events_->tell(*std::exchange(end_, std::nullopt));
+  events_->finish();
 }
 
 std::string Session::write_verdict(const Report& report, const Plan& plan, const JobHistory& history,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launcher/cluster/world_link.h"
+#include "launcher/host/event_command.h"
 #include "launcher/host/host_claims.h"
 #include "launcher/host/port_lease.h"
 #include "launcher/host/python_directory.h"
@@ -42,6 +43,7 @@ class Session {
   int run(Plan first);
 
  private:
+  int meet_and_run();
   std::optional<int> meet();
   void announce_master();
   int run_here();
@@ -54,6 +56,8 @@ class Session {
   JobResult run_to_the_end(std::vector<LogFile> logs);
   int conclude(const JobResult& result);
   RecorderSettings recorder() const;
+  void notify(JobNotice notice);
+  void end_events();
   std::string write_verdict(const Report& report, const Plan& plan, const JobHistory& history, Moment ended);
   Plan next_plan();
   void adopt(const World& world, std::size_t node_rank);
@@ -75,6 +79,8 @@ class Session {
   Plan plan_;                        // of the newest attempt
   Redactor redactor_;                // of what is recorded
   RunSettings settings_;
+  std::unique_ptr<EventCommand> events_;  // of --on_event
+  std::optional<JobNotice> end_;          // what it is told last, once all else is done
 };
 
 }  // namespace fleetrun::launcher

@@ -25,6 +25,8 @@ class SessionConsole {
   /// Standard error, as it is, at any level.
   virtual void raw(const std::string& text) = 0;
   virtual void write(LogLevel level, const std::string& text) = 0;
+  /// From any thread.
+  virtual void warn_apart(const std::string& text) = 0;
   /// Whatever the level: the answer to a signal.
   virtual void tell(const std::string& text) = 0;
   virtual void refuse(const Error& error) = 0;

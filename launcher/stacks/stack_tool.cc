@@ -1,11 +1,8 @@
-// fork() and not posix_spawn(): fleetrun is small and has one thread, and the child has things to settle.
-// Handlers of Asio write to a pipe that the child shares with fleetrun,
-// so the child gives every signal its default first.
+// fork() and not posix_spawn(): fleetrun is small, and the child has things to settle.
 #include "launcher/stacks/stack_tool.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +15,7 @@
 #include <array>
 #include <utility>
 
+#include "launcher/host/helper_child.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
 
@@ -28,26 +26,6 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kReapPause{5};
-
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
-  list.push_back(nullptr);
-  return list;
-}
-
-/// In the child, first of all.
-void settle_child(pid_t parent) {
-  sigset_t all, none;
-  ::sigfillset(&all);
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  ::setsid();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (::getppid() != parent) ::_exit(0);
-}
 
 class ForkedRun final : public ToolRun {
  public:

@@ -213,6 +213,15 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"DUMB_INIT_SETSID", init, "0: the command stays in the session"},
     {"DUMB_INIT_DEBUG", init, "1: it logs more"},
 
+    {"FLEETRUN_EVENT", events, "what has happened: start, failure, restart or end"},
+    {"FLEETRUN_EVENT_JOB FLEETRUN_EVENT_LOG_DIR", events, "name of the job, directory of its logs"},
+    {"FLEETRUN_EVENT_PROCESS FLEETRUN_EVENT_HOST", events, "the process and the host that it is about"},
+    {"FLEETRUN_EVENT_CAUSE FLEETRUN_EVENT_WHY", events, "why: in a word (crash, oom, preemption, hang, "
+     "not_started; of the end failed, stopped, timed_out, refused), and in a sentence"},
+    {"FLEETRUN_EVENT_ATTEMPT FLEETRUN_EVENT_BACKOFF_MS FLEETRUN_EVENT_EXIT_STATUS", events,
+     "the attempt that failed or begins, the time until it does, the exit status",
+     "What is not known is not set. The same is a line of JSON on its standard input."},
+
     {"PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST "
      "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST", cleared,
      "of jobs on different kinds of machines", "", true},
@@ -240,6 +249,7 @@ std::span<const EnvSectionTitle> env_section_titles() noexcept {
       {launcher, "What fleetrun itself reads"},
       {schedulers, "What fleetrun reads of Slurm and Kubernetes"},
       {init, "What fleetrun-init reads in place of tini and dumb-init"},
+      {events, "What the command of --on_event is told"},
       {cleared, "What no process inherits"},
   };
   return all;

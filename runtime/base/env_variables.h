@@ -26,6 +26,7 @@ enum class EnvSection {
   launcher,    // what fleetrun itself reads
   schedulers,  // what fleetrun reads that Slurm and Kubernetes set
   init,        // what fleetrun-init reads in place of tini and dumb-init
+  events,      // what the command of --on_event is told
   cleared,     // what no process inherits
 };
 

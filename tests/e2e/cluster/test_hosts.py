@@ -496,3 +496,18 @@ def test_a_host_that_starts_others_and_breaks_down_takes_them_with_it(hosts, wor
     assert job.status == 125, job.err
     assert "the connection to n01 broke" in job.err
     wait_until(lambda: not job.survivors(), "everything gone")
+
+
+def test_what_happens_is_told_once_and_here(hosts, work):
+    work.script("die.py", "import os, sys; sys.exit(5 if os.environ['PADDLE_TRAINER_ID'] == '1' else 0)")
+    job = hosts.run("--hosts", "h1,h2", "--max_restart=1", "--restart_backoff=0", "--job_id=told",
+                    "--on_event=cat >> told; echo $PPID >> by", "die.py")
+    assert job.status == 5, job.err
+    told = [json.loads(line) for line in (work.directory / "told").read_text().splitlines()]
+    assert [each["event"] for each in told] == ["start", "failure", "restart", "failure", "end"]
+    assert (told[1]["process"], told[1]["host"], told[1]["exit_status"]) == ("trainer 1", "h2", 5)
+    assert told[2]["why"] == "crash, restart 1 of 1"
+    assert (told[4]["exit_status"], told[4]["host"]) == (5, "h2") and "trainer 1" in told[4]["why"]
+    assert {int(pid) for pid in (work.directory / "by").read_text().split()} == {job.process.pid}
+    shown = hosts.run("--hosts", "h1,h2", "--dry-run", "--on_event=cat >> told", "die.py")
+    assert "\n  on event   cat >> told\n" in shown.out

@@ -1,6 +1,7 @@
 """The same command on each host with --master: they meet, agree, and end together.
 Scenarios of torchelastic among them."""
 
+import json
 import signal
 
 import pytest
@@ -190,3 +191,18 @@ def test_a_second_job_with_the_same_id_does_not_disturb_the_first(rig, team, fir
     statuses = team.finish(team.jobs[:2])
     assert set(statuses.values()) == {0}
     assert again.finish(5).status in (0, 125)
+
+
+def test_the_host_that_coordinates_tells_what_happens_once(rig, team):
+    told = team.folder / "told"
+    team.meet(rig.hosts[:3], "--nnodes=3", "--max_restart=1", "--restart_backoff=0",
+              f"--on_event=cat >> {told}")
+    first = team.wait_for_world(3)
+    team.order(f"rank-1.{first['rank-1']['epoch']}", "exit 5")
+    team.wait_for_world(3, after=first["rank-0"]["epoch"])
+    team.order("all", "exit 0")
+    assert set(team.finish().values()) == {0}
+    events = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [each["event"] for each in events] == ["start", "failure", "restart", "end"]
+    assert (events[1]["process"], events[1]["host"]) == ("trainer 1", hosts_of(first)["rank-1"])
+    assert events[3]["exit_status"] == 0

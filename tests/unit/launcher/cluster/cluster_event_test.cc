@@ -33,6 +33,25 @@ TEST_CASE("events of a cluster are sentences") {
   CHECK(to_string(JobEnded{{1, "why", "", {}}}) == "the job is over: why");
 }
 
+TEST_CASE("some of them are told to --on_event") {
+  NodeFailure failure;
+  failure.process = "trainer 3";
+  failure.text = "exited with 1";
+  failure.exit_status = 1;
+  auto world = std::make_shared<World>();
+  world->generation = 1;
+  CHECK(notice_of(WorldFormed{world})->kind == JobNotice::Kind::start);
+  world->generation = 2;
+  CHECK_FALSE(notice_of(WorldFormed{world}));
+  CHECK_FALSE(notice_of(NodeJoined{"h1", "a"}));
+  const auto failed = notice_of(NodeFailed{"h2", failure});
+  REQUIRE(failed);
+  CHECK(failed->process + " on " + failed->host + " " + failed->why == "trainer 3 on h2 exited with 1");
+  CHECK(notice_of(NodeLost{"h7", "a", "it was stopped", {}})->host == "h7");
+  CHECK(notice_of(RestartDecided{"crash", milliseconds(700)})->backoff_ms == 700);
+  CHECK(notice_of(JobEnded{{1, "why", "h2", {}}})->exit_status == 1);
+}
+
 TEST_CASE("times and names are as short as people want them") {
   CHECK(shown(milliseconds(340)) == "0.3 s");
   CHECK(shown(milliseconds(41'200)) == "41 s");
