@@ -86,6 +86,12 @@ class Fleet(Saving):
         """Whether trainers exchange tensors with each other."""
         return self._role.is_collective and self._role.trainers > 1
 
+    @property
+    def _is_connected(self):
+        """Whether trainers reach each other by the servers: before, and without servers, they do it
+        themselves."""
+        return self.training is not None and self.training.connected
+
     def _meet(self):
         from fleetrun.distributed._world import the_world
 
@@ -496,13 +502,14 @@ class Fleet(Saving):
         self._need(server=False, call="barrier_worker")
         elastic.check()
         self._average()
-        if self._is_collective:
+        if self._is_connected:
+            self.training.leave_pass()
+            self.training.client.barrier()
+        elif self._role.trainers > 1 and not _is_started_alone():
             from fleetrun.distributed import collectives
 
+            self._meet()
             collectives.barrier()
-        if self._role.distributed:
-            self._need_training("barrier_worker").leave_pass()
-            self.training.client.barrier()
 
     def all_reduce(self, input: Any, mode: str = "sum") -> Any:
         """`input` reduced over all trainers: fleet.util.all_reduce."""
@@ -512,20 +519,25 @@ class Fleet(Saving):
         """The sums of float64 `values` over all trainers. A barrier."""
         self._need(server=False, call="util")
         elastic.check()
-        if self._is_collective:
-            import numpy
+        import numpy
 
+        if self._is_connected:
+            self.training.leave_pass()
+            return numpy.asarray(self.training.client.all_reduce_sum(values))
+        total = numpy.array(values, dtype=numpy.float64)
+        if self._role.trainers > 1:
+            if _is_started_alone():
+                raise Error(
+                    "config",
+                    "fleet.util before fleet.init_worker(), in a trainer that was started again alone: the "
+                    "others have done this already",
+                    "ask after fleet.init_worker(), or start all trainers again: --restart=trainer=group",
+                )
             from fleetrun.distributed import collectives
 
-            total = numpy.array(values, dtype=numpy.float64)
+            self._meet()
             collectives.all_reduce(total)
-            return total
-        if self._role.distributed:
-            self._need_training("util").leave_pass()
-            import numpy
-
-            return numpy.asarray(self.training.client.all_reduce_sum(values))
-        return values
+        return total
 
 
 def _set_if_empty(client, table, width, values):
@@ -537,6 +549,13 @@ def _set_if_empty(client, table, width, values):
         if error.kind != "config":
             raise
         client.set_dense(table, values)
+
+
+def _is_started_alone():
+    """Whether fleetrun started this trainer again without the others, who have passed what they did together
+    before they were connected to servers."""
+    group = os.environ.get("FLEETRUN_PS_RUN", "").rpartition("-")[2]  # of the last start of all together
+    return bool(group) and group != os.environ.get("FLEETRUN_ATTEMPT", group)
 
 
 def _is_of_torch(thing, kind):

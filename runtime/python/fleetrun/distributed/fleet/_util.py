@@ -144,7 +144,8 @@ class UtilBase:
         """`input` reduced over all trainers by "sum", "max" or "min", in trainer order. A barrier.
 
         Shape: a number or an array, the same on every trainer; the result has its shape and type.
-        Throws: Error(config) for another mode or before init_worker().
+        Before init_worker() trainers meet each other without the servers. Throws: Error(config) for another
+        mode, or then in a trainer that was started again alone.
         """
         import numpy
 
