@@ -18,6 +18,7 @@ import math
 import queue
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -537,6 +538,12 @@ def _create(options: Any, _: Any = None) -> ProcessGroup:
             f"torch.distributed says that this is rank {ranks[rank]} of {options.group_size}, and it has "
             f"joined as rank {the_world.rank} of {the_world.size} before",
             'call init_process_group("fleetrun") first, or with the rank and size that the environment says',
+        )
+    if is_whole and "ignite" in sys.modules:
+        warnings.warn(
+            'ignite.distributed.auto_model does not know backend "fleetrun" and leaves a model alone: wrap '
+            "it in torch.nn.parallel.DistributedDataParallel first",
+            stacklevel=2,
         )
     seconds = options.timeout if isinstance(options.timeout, datetime.timedelta) else None
     within = {} if seconds is None else {"call_within": seconds.total_seconds()}
