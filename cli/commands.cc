@@ -7,6 +7,7 @@
 #include "cli/check_command.h"
 #include "cli/data_command.h"
 #include "cli/doctor_command.h"
+#include "cli/export_command.h"
 #include "cli/help.h"
 #include "cli/k8s_command.h"
 #include "cli/list_command.h"
@@ -44,6 +45,7 @@ constexpr Command kCommands[] = {
     {"predict", "compute a saved model over files", run_predict_command, shows},
     {"trace", "run a job and draw what its time goes into", run_trace_command, launches},
     {"plot", "plot the variables that were fetched in training", run_plot_command, acts},
+    {"export", "give a job to TensorBoard or OpenTelemetry", run_export_command, acts},
     {"report", "pack what is known of a job into one file", run_report_command, acts},
     {"replay", "go through a reported job again", run_replay_command, shows},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command, acts},

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""usage: scripts/bench setup-peers [--check] [paddle26] [paddle33] [torch]
+"""usage: scripts/bench setup-peers [--check] [paddle26] [paddle33] [torch] [export]
 
-Makes the environments of the programs that fleetrun is measured against (all three,
-or the ones that are named):
+Makes the environments of the programs that fleetrun is measured against or gives things to
+(all of them, or the ones that are named):
 
   paddle26  Paddle 2.6.2, whose parameter server works   $FLEETRUN_PEERS, or .cache/peers
   paddle33  Paddle 3.3.1, the newest                      $FLEETRUN_PEERS_PADDLE3, or .cache/peers-paddle331
   torch     PyTorch with torchrun                         $FLEETRUN_PEERS_TORCH, or .cache/peers-torch
+  export    TensorBoard and OpenTelemetry                 $FLEETRUN_PEERS_EXPORT, or .cache/peers-export
 
 Open MPI's mpirun comes from Debian (apt-get install openmpi-bin); its absence is said, and nothing is
   installed for it.
@@ -27,6 +28,8 @@ PEERS = {
     "paddle33": ("FLEETRUN_PEERS_PADDLE3", "peers-paddle331", "fleetrun",
                  ["paddlepaddle==3.3.1", "setuptools"]),
     "torch": ("FLEETRUN_PEERS_TORCH", "peers-torch", "torchrun", ["torch", "numpy"]),
+    "export": ("FLEETRUN_PEERS_EXPORT", "peers-export", "tensorboard",
+               ["tensorboard", "opentelemetry-exporter-otlp-proto-http"]),
 }
 
 

@@ -5,9 +5,9 @@ import os
 import sys
 import traceback
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.realpath(__file__))
 # Not where a script's modules are looked for: this folder, and with -m the current one.
-if sys.path and os.path.abspath(sys.path[0] or os.curdir) in (_HERE, os.path.abspath(os.curdir)):
+if sys.path and os.path.realpath(sys.path[0] or os.curdir) in (_HERE, os.path.realpath(os.curdir)):
     del sys.path[0]
 sys.path.append(os.path.dirname(os.path.dirname(_HERE)))
 gc.disable()  # a check ends before it has much to free
