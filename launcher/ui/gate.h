@@ -1,7 +1,8 @@
 // Who may ask the page's server: the one who has its token, from the page itself. Pure.
 //
 //   token      random, in the URL that is printed; the first request turns it into a cookie that no script
-//              reads (HttpOnly) and no other site makes the browser send (SameSite=Strict)
+//              reads (HttpOnly) and no other site makes the browser send (SameSite=Strict). The
+//              browser sends it to other ports of the host, too: THREAT_MODEL.md, T24
 //   Host       one of the names under which the server was bound: a stranger's name that is made to lead here
 //              (DNS rebinding) is another one
 //   Origin     of a POST: the page's own; a form or script of another site (CSRF) has that site's
