@@ -33,7 +33,7 @@ struct InterruptibleThread::State {
     while (true) {
       changed.wait(lock, [this] { return work || is_closed; });
       if (!work) return;
-      const auto taken = std::exchange(work, nullptr);
+      auto taken = std::exchange(work, nullptr);
       lock.unlock();
       std::exception_ptr raised;
       try {
@@ -41,8 +41,9 @@ struct InterruptibleThread::State {
       } catch (...) {
         raised = std::current_exception();
       }
+      taken = nullptr;  // who waits may end what it refers to
       lock.lock();
-      error = raised;
+      error = std::move(raised);
       is_idle = true;
       changed.notify_all();
     }
@@ -86,11 +87,11 @@ void InterruptibleThread::run(std::function<void()> work, const std::function<vo
   while (!state_->wait_without_gil(kSignalPeriod)) {
     if (PyErr_CheckSignals() == 0) continue;
     py::error_already_set raised;
-    {
+    if (cancel) {
       const py::gil_scoped_release release;
       cancel();
     }
-    if (!state_->wait_without_gil(kCancelPatience)) {
+    if (!cancel || !state_->wait_without_gil(kCancelPatience)) {
       std::exchange(state_, nullptr)->close();
       py::module_::import("fleetrun._interrupt").attr("leave_at_exit")();
     }
