@@ -37,8 +37,10 @@ enum class Method : std::uint16_t {
   save_text,
   assign,
   measure,
+  who_waits,
 };
-inline constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::measure) + 1;  // the last one's
+inline constexpr std::size_t kMethodCount =
+    static_cast<std::size_t>(Method::who_waits) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 }  // namespace fleetrun::ps::wire

@@ -13,6 +13,9 @@ namespace fleetrun::ps {
 using wire::Header;
 using wire::Method;
 
+// So long the server may take to say who waits.
+static constexpr std::chrono::seconds kWhoWaits{5};
+
 // What a client goes on from whose script begins anew; one with an identity knows by itself.
 static FastForward::Done done_of(const ClientOptions& options, const Welcome& welcome) {
   if ((options.mode != Mode::sync && !options.counts_epochs) || options.identity != 0 ||
@@ -47,8 +50,36 @@ void ChannelClient::ask_all(Header head, const std::function<Message(std::uint32
                        : is_slow(head.method) ? limits.saving
                                               : limits.data);
   pending.on_answer(std::move(join));
+  if (waits) watch(pending);
   for (std::uint32_t s = 0; s < servers(); ++s) pending.start(*channels_[s], s, head, make(s));
   pending.wait();
+}
+
+void ChannelClient::watch(PendingCalls& pending) {
+  if (!options_.warn || options_.tell_waits.count() == 0) return;
+  pending.on_long_wait(std::max(options_.tell_waits / 4, std::chrono::milliseconds(1)),
+                       [this] { return tell_waits(); });
+}
+
+// The server that barriers and sums go to knows who waits. True when there is nothing more to tell.
+bool ChannelClient::tell_waits() {
+  if (has_told_waits_) return true;
+  std::string text;
+  try {
+    const Header head = header(Method::who_waits);
+    PendingCalls pending(kWhoWaits);
+    pending.on_answer([&](std::uint32_t, Reader answer) { text = wire::read_text(answer); });
+    wire::Draft draft = wire::draft(head, sizeof(std::uint64_t));
+    draft.writer.value(static_cast<std::uint64_t>(options_.tell_waits.count()));
+    pending.start(*channels_[0], 0, head, std::move(draft.message));
+    pending.wait();
+  } catch (const Error&) {
+    return false;  // the call itself says what is wrong with the server
+  }
+  if (text.empty()) return false;
+  if (!has_told_waits_.exchange(true))
+    options_.warn("no trainer goes on: " + text + "; all trainers must make these calls in the same order");
+  return true;
 }
 
 void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)>& ask) {
@@ -97,6 +128,7 @@ void ChannelClient::barrier() {
     Header head = header(Method::barrier);
     head.sequence = number;
     PendingCalls pending;
+    watch(pending);
     pending.start(*channels_[0], 0, head, wire::draft(head, 0).message);
     pending.wait();
   });
@@ -112,6 +144,7 @@ void ChannelClient::all_reduce_sum(std::span<double> values) {
     draft.writer.value(std::uint64_t{values.size()});
     draft.writer.array(std::span<const double>(values));
     PendingCalls pending;
+    watch(pending);
     pending.on_answer([values](std::uint32_t, Reader answer) {
       answer.read(values.data(), values.size_bytes());
       wire::expect_end(answer);

@@ -172,6 +172,9 @@ class ChannelClient final : public Client {
   void ask_all(wire::Header header) {
     ask_all(header, [&](std::uint32_t) { return wire::draft(header, 0).message; });
   }
+  /// Has calls that wait for other trainers say so when nobody goes on.
+  void watch(PendingCalls& pending);
+  bool tell_waits();
   /// A number that no save in the directory has, on any server's host.
   std::uint64_t begin_save(const std::string& directory);
   /// Afterwards the same changes are on all servers, and no others come until each begins its cut.
@@ -195,6 +198,7 @@ class ChannelClient final : public Client {
   RecentGroups recent_;
   ErrorFeedback feedback_;
   std::atomic<bool> said_goodbye_{false};
+  std::atomic<bool> has_told_waits_{false};
   bool is_late_;
   std::atomic<std::uint64_t> generation_;
   std::atomic<float> rate_{1.0f};

@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,10 @@ struct ClientOptions {
   /// (ps/client/error_feedback.h).
   Encodings encodings = {};
   Deadlines deadlines = {};
+  /// Called once, with who waits where, when for so long nobody has gone on of the trainers that wait for
+  /// each other: one makes other calls than the others. 0, or without warn: never.
+  std::chrono::milliseconds tell_waits{std::chrono::minutes(1)};
+  std::function<void(const std::string&)> warn = {};
 };
 
 /// All of it. Who needs one side takes that one.

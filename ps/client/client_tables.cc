@@ -246,6 +246,7 @@ void ChannelClient::measure(const Header& head, std::vector<wire::PushDraft>& dr
   // In the order of the servers, so that all trainers get the same.
   std::vector<float> sums(drafts.front().squares.size());
   PendingCalls pending{std::chrono::milliseconds()};
+  watch(pending);
   for (std::uint32_t s = 0; s < servers(); ++s)
     pending.start(*channels_[s], s, head, wire::copy_as(Method::measure, drafts[s].message));
   pending.on_answer([&sums](std::uint32_t, Reader answer) {
@@ -293,6 +294,7 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   auto pending = std::make_unique<NumberedCalls>(
       changes_, head.sequence,
       options_.mode == Mode::sync ? std::chrono::milliseconds() : options_.deadlines.data);
+  if (options_.mode == Mode::sync) watch(*pending);
   for (wire::PushDraft& draft : drafts) wire::set_sequence(draft.message, head.sequence);
   if (norms != 0) {
     Header measured = head;

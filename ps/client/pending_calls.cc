@@ -13,8 +13,17 @@ PendingCalls::~PendingCalls() {
 // False: the limit came first.
 bool PendingCalls::wait_for_endings() {
   if (limit_.count() != 0) return endings_->wait(calls_.size(), started_ + limit_);
+  while (tell_) {
+    if (endings_->wait(calls_.size(), Clock::now() + interval_)) return true;
+    if (tell_()) tell_ = nullptr;
+  }
   endings_->wait(calls_.size());
   return true;
+}
+
+void PendingCalls::on_long_wait(std::chrono::milliseconds interval, std::function<bool()> tell) {
+  interval_ = interval;
+  tell_ = std::move(tell);
 }
 
 void PendingCalls::time_out() const {

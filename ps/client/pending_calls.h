@@ -27,6 +27,9 @@ class PendingCalls : public Pending {
 
   void start(Channel& channel, std::uint32_t server, const wire::Header& header, Message request);
   void on_answer(Join join, std::function<void()> finish = {});
+  /// Calls `tell` each `interval` of waiting until it returns true: of calls without a limit, which wait for
+  /// other trainers.
+  void on_long_wait(std::chrono::milliseconds interval, std::function<bool()> tell);
   /// Returns after all calls; throws the first error without waiting for the others,
   /// Error(timeout) at the limit.
   void wait() override;
@@ -48,6 +51,8 @@ class PendingCalls : public Pending {
   std::vector<Started> calls_;
   Join join_;
   std::function<void()> finish_;
+  std::chrono::milliseconds interval_{0};
+  std::function<bool()> tell_;
   bool waited_ = false;
 };
 

@@ -312,7 +312,11 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
       channels.push_back(std::move(channel));
     }
   }
-  return make_channel_client(client, introduced.incarnation, std::move(channels), introduced.welcome);
+  ClientOptions telling = client;
+  telling.warn = [trainer = client.trainer](const std::string& text) {
+    log::warning("trainer " + std::to_string(trainer) + ": " + text);
+  };
+  return make_channel_client(telling, introduced.incarnation, std::move(channels), introduced.welcome);
 }
 
 Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options) {

@@ -205,6 +205,8 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
     case wire::Method::take_staleness:
       wire::expect_end(body);
       return take_staleness(header);
+    case wire::Method::who_waits:
+      return who_waits(body);
     case wire::Method::pull_touched:
       return pull_touched(header, body);
     case wire::Method::get:

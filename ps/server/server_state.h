@@ -188,10 +188,12 @@ struct Server::State {
   void note_pull(const wire::Header& header, const wire::PullRequest& request);
   void note_push(const wire::Header& header, const wire::PushRequest& request);
   Message take_staleness(const wire::Header& header);
+  Message who_waits(Reader& body) const;
   void keep_pace(const wire::Header& header, Reader& body, Respond& respond);
   void leave_bound(std::uint32_t trainer);
   void end_bound();
   Message stat() const;
+  std::string stat_text() const;
   Message get(Reader& body) const;
   Message get_dense(const DenseTable& table) const;
   Message shrink(Reader& body);

@@ -110,14 +110,28 @@ Message Server::State::shrink(Reader& body) {
       current()->shrink(id, std::clamp(std::thread::hardware_concurrency(), 1u, kMaxShrinkers)));
 }
 
-std::string Server::stat() const {
-  const State& state = *state_;
+Message Server::State::who_waits(Reader& body) const {
+  const std::chrono::milliseconds patience(body.value<std::uint64_t>());
+  wire::expect_end(body);
+  const TrainerWaits now = barrier_service.waits();
+  const std::string text = now.stuck >= patience ? text_of(now.waits) : "";
+  Message out(wire::text_size(text));
+  Writer writer(out);
+  wire::write_text(writer, text);
+  return out;
+}
+
+std::string Server::State::stat_text() const {
   return stat_json(
-      {state.options, *state.metrics, *state.current(), state.stale_requests, state.staleness.counts()});
+      {options, *metrics, *current(), stale_requests, staleness.counts(), barrier_service.waits().waits});
+}
+
+std::string Server::stat() const {
+  return state_->stat_text();
 }
 
 Message Server::State::stat() const {
-  const std::string text = stat_json({options, *metrics, *current(), stale_requests, staleness.counts()});
+  const std::string text = stat_text();
   std::size_t size = sizeof(std::uint32_t) + wire::text_size(text);
   for (const TableConfig& table : options.tables)
     size += 2 * sizeof(std::uint32_t) + sizeof table.width + wire::text_size(table.name);

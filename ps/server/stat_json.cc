@@ -117,6 +117,15 @@ std::string stat_json(const StatSources& sources) {
         .number("highest", counts.highest);
     out.raw("staleness", staleness.end());
   }
+  std::string waits;
+  for (const TrainerWait& wait : sources.waits) {
+    if (wait.since < std::chrono::seconds(1)) continue;
+    Members one;
+    one.number("trainer", wait.trainer).text("call", wait.call);
+    one.seconds("seconds", std::chrono::duration<double>(wait.since).count());
+    waits.append(waits.empty() ? "" : ",").append(one.end());
+  }
+  if (!waits.empty()) out.raw("waits", "[" + waits + "]");
   return out.end();
 }
 

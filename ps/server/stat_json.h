@@ -10,6 +10,9 @@
 // "staleness":{"pushes":50,"mean":1.5,"highest":4}, where pushes were counted: pushes of other trainers that
 // were applied between a thread's pull and its push (ps/sync/staleness.h).
 //
+// "waits":[{"trainer":0,"call":"barrier","seconds":61.5}], where trainers wait for others for a second or
+// more: in a barrier, an all_reduce, the begin of an epoch, or the push of a step.
+//
 // rows: of this server, cold_rows of them on its disk; bytes: of memory; not_admitted: pushes of keys that
 // got no row; from_disk: rows that came back from there; pulled and pushed: keys that requests brought (of a
 // dense table: requests). calls: kinds that came at least once; calls counts those answered; latency_ns:
@@ -20,9 +23,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ps/base/staleness_counts.h"
 #include "ps/server/server.h"
+#include "ps/sync/trainer_waits.h"
 #include "ps/table/table_set.h"
 #include "ps/watch/metrics.h"
 
@@ -34,6 +39,7 @@ struct StatSources {
   const TableSet& tables;
   std::uint64_t stale_requests = 0;
   StalenessCounts staleness = {};
+  std::vector<TrainerWait> waits = {};
 };
 
 std::string stat_json(const StatSources& sources);

@@ -2,6 +2,7 @@
 // Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -20,6 +21,7 @@ class BarrierRounds {
     Respond respond;
     /// As its trainer counts its arrivals; 0 where it does not.
     std::uint64_t number = 0;
+    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   };
   /// By trainer.
   using Round = std::map<std::uint32_t, Entry>;
@@ -33,6 +35,8 @@ class BarrierRounds {
   std::vector<Respond> drop(std::uint32_t trainer);
   /// Everyone who waits, in all rounds; it is empty then.
   std::vector<Respond> give_up();
+
+  const std::deque<Round>& rounds() const noexcept { return rounds_; }
 
  private:
   std::deque<Round> rounds_;

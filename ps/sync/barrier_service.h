@@ -29,6 +29,7 @@
 #include "ps/sync/sum_history.h"
 #include "ps/sync/sync_epoch.h"
 #include "ps/sync/trainer_registry.h"
+#include "ps/sync/trainer_waits.h"
 
 namespace fleetrun::ps {
 
@@ -80,6 +81,8 @@ class BarrierService {
   std::vector<std::uint32_t> update(const MembershipUpdate& membership_update);
   bool is_in_place() const;
   bool is_here(std::uint32_t trainer) const;
+  /// Who waits now.
+  TrainerWaits waits() const;
 
   /// Held open until the trainer's goodbye; its end is how a client notices a server that is gone.
   void attend(std::uint32_t trainer, Respond respond);

@@ -71,6 +71,17 @@ std::vector<Respond> SyncEpoch::measure(Contribution contribution) {
   return earlier;
 }
 
+std::optional<std::chrono::steady_clock::time_point> SyncEpoch::waits_since(std::uint32_t trainer) const {
+  std::optional<std::chrono::steady_clock::time_point> last;
+  for (const auto& [participant, state] : participants_) {
+    if (participant.trainer != trainer) continue;
+    const Contribution* sent = state.waiting ? state.waiting.get() : state.measuring.get();
+    if (sent == nullptr || state.applying) return std::nullopt;
+    last = std::max(last.value_or(sent->since), sent->since);
+  }
+  return last;
+}
+
 std::vector<const wire::PushRequest*> SyncEpoch::measured() const {
   std::vector<const wire::PushRequest*> step;
   bool is_any_measuring = false;

@@ -12,10 +12,12 @@
 // Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ps/base/bytes.h"
@@ -39,6 +41,7 @@ struct Contribution {
   ChangeId change = {};
   /// The request's body as it came, for the log.
   Reader body = {};
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
 class SyncEpoch {
@@ -76,6 +79,8 @@ class SyncEpoch {
 
   /// The steps that a trainer's threads have pushed to the end, those that are being applied among them.
   std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
+  /// Since when all threads that it has in the epoch wait for those of others; none while one does not.
+  std::optional<std::chrono::steady_clock::time_point> waits_since(std::uint32_t trainer) const;
   /// Whether one of them is being applied.
   bool is_applying(std::uint32_t trainer) const;
   /// These are in the tables now.

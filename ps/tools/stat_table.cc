@@ -216,6 +216,12 @@ std::string heading(const Server& server) {
             shown(staleness.at("mean").get<double>(), "%.2f") + " on average, at most " +
             std::to_string(number_at(staleness, "highest"));
   }
+  if (server.now.contains("waits")) {
+    for (const Json& wait : server.now.at("waits"))
+      text += "\n  trainer " + std::to_string(number_at(wait, "trainer")) + " waits for others in " +
+              wait.at("call").get<std::string>() + ", for " +
+              shown(wait.at("seconds").get<double>(), "%.0f") + " s";
+  }
   return text + "\n";
 }
 

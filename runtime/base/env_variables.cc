@@ -129,6 +129,10 @@ std::span<const EnvVariable> other_variables() noexcept {
      "The trainer then fails with the name of the server that has not answered. A server whose process is "
      "stopped, or whose host does not answer, is gone after 15 seconds in any case. At most 1,024 requests "
      "and, except in sync mode, 256 MiB are under way from a trainer to a server; further ones wait."},
+    {"FLEETRUN_PS_WAIT_WARNING", runtime,
+     "seconds after which trainers that all wait for each other say who waits in which call; default: 60",
+     "One of them makes other calls than the others, and none goes on. 0: never. `fleetrun ps stat` shows "
+     "who waits at any time."},
     {"FLEETRUN_PS_TRANSPORT", runtime,
      "how trainers and parameter servers reach each other: auto (the default), shm, unix or tcp",
      "`auto` is shared memory where a trainer runs on the server's host as the server's user, else a unix "

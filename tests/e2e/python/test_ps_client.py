@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from conftest import environment
+from fleetrun_job import find_fleetrun, wait_until
 from flow import LIMIT
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -215,6 +216,42 @@ def test_who_loads_exports_in_their_order_has_the_rows_of_who_trains(tmp_path):
             have = rows(follower)
         assert not have["found"][7] and all(np.array_equal(have[name], want[name]) for name in want), (have, want)
         """)
+
+
+def test_trainers_that_wait_in_different_calls_say_so(tmp_path):
+    (tmp_path / "script.py").write_text(textwrap.dedent("""
+        import os, threading, time
+        from fleetrun import ps
+        tables = [ps.SparseTable("emb", 1)]
+        if ps.is_server():
+            ps.Server(tables).wait()
+        else:
+            with ps.Client(tables) as client:
+                calls = [client.barrier, lambda: client.sum([1.0])]
+                if os.environ["PADDLE_TRAINER_ID"] == "1":
+                    calls.reverse()
+                waiting = threading.Thread(target=calls[0])
+                waiting.start()
+                while not os.path.exists("go"):
+                    time.sleep(0.05)
+                calls[1]()
+                waiting.join()
+        """))
+    variables = environment(FLEETRUN_RUN_DIR=str(tmp_path / "run"), FLEETRUN_PS_WAIT_WARNING="1")
+    job = subprocess.Popen([sys.executable, "-m", "fleetrun", "--log_dir=log", "--server_num=1",
+                            "--trainer_num=2", "script.py"], cwd=tmp_path, env=variables,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        logs = [tmp_path / "log" / f"workerlog.{rank}" for rank in (0, 1)]
+        wait_until(lambda: all(log.exists() and "no trainer goes on: trainer 0 waits in barrier for "
+                               in log.read_text() for log in logs), "warnings of both trainers")
+        stat = subprocess.run([find_fleetrun(), "ps", "stat"], cwd=tmp_path, env=variables,
+                              capture_output=True, text=True, timeout=LIMIT)
+        assert "  trainer 1 waits for others in all_reduce, for " in stat.stdout, stat.stdout + stat.stderr
+    finally:
+        (tmp_path / "go").touch()
+        assert job.wait(timeout=LIMIT) == 0
+    assert all(log.read_text().count("no trainer goes on") == 1 for log in logs)
 
 
 def test_a_server_by_hand_and_two_trainers_share_rows_and_save_them(tmp_path):

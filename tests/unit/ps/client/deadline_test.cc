@@ -67,6 +67,9 @@ TEST_CASE("client environment: encodings and deadlines") {
   read_environment(Environ{{"FLEETRUN_PS_DEADLINE", "1.5"}, {"FLEETRUN_PS_ROWS", "bf16"}}, options);
   CHECK(options.deadlines.data.count() == 1500);
   CHECK(options.encodings.rows == Encoding::bfloat16);
+  CHECK(options.tell_waits.count() == 60000);
+  read_environment(Environ{{"FLEETRUN_PS_WAIT_WARNING", "0"}}, options);
+  CHECK(options.tell_waits.count() == 0);
   for (const char* wrong : {"x", "-1", "1s", "1e9", "nan", "inf", ""})
     CHECK_THROWS_AS(read_environment(Environ{{"FLEETRUN_PS_DEADLINE", wrong}}, options), Error);
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <thread>
 
 #include "runtime/base/error.h"
@@ -378,5 +380,36 @@ TEST_CASE("any number of servers clip the mean of several trainers as one does")
       CHECK(std::sqrt(squares) == doctest::Approx(kind == norm ? 3.0 * std::sqrt(2.0) : 3.0));
       for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == doctest::Approx(moved[0][i]));
     }
+  }
+}
+
+TEST_CASE("trainers that wait in different calls are told so, once each, and go on when the others come") {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> told;
+  ClientOptions options{0, 2, Mode::async, {sparse(0, "t", 1, UpdateRule::Kind::sum)}};
+  options.tell_waits = std::chrono::milliseconds(20);
+  options.warn = [&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    told.push_back(text);
+    changed.notify_all();
+  };
+  const auto clients = make_in_process(2, options);
+  std::vector<double> sum{1.0}, other{2.0};
+  std::thread first([&] { clients[0]->barrier(); });
+  std::thread second([&] { clients[1]->all_reduce_sum(sum); });
+  {
+    std::unique_lock lock(mutex);
+    CHECK(changed.wait_for(lock, std::chrono::minutes(1), [&] { return told.size() == 2; }));
+  }
+  clients[1]->barrier();
+  clients[0]->all_reduce_sum(other);
+  first.join();
+  second.join();
+  CHECK(sum[0] == 3.0);
+  REQUIRE(told.size() == 2);
+  for (const std::string& text : told) {
+    CHECK(text.starts_with("no trainer goes on: trainer 0 waits in barrier for "));
+    CHECK(text.find(" s, trainer 1 in all_reduce for ") != std::string::npos);
   }
 }

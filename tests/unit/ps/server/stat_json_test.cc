@@ -34,7 +34,9 @@ TEST_CASE("the figures of a server are JSON that says what came and what went") 
   Metrics::count(metrics, wire::Method::pull, 100, answer)(Message(24));
   Metrics::count(metrics, wire::Method::pull, 50, answer)(Error(ErrorKind::data, "no"));
   const Respond pending = Metrics::count(metrics, wire::Method::barrier, 0, answer);
-  const Json stat = Json::parse(stat_json({options, *metrics, set, 6}));
+  const std::vector<TrainerWait> waits{{0, "barrier", std::chrono::milliseconds(2500)}, {1, "push", {}}};
+  const Json stat = Json::parse(stat_json({options, *metrics, set, 6, {}, waits}));
+  CHECK(stat.at("waits") == Json::parse(R"([{"trainer":0,"call":"barrier","seconds":2.5}])"));
   CHECK(answers == 2);
   CHECK(stat.at("schema") == 1);
   CHECK(stat.at("server") == 1);

@@ -1,6 +1,7 @@
 #include "ps/sync/barrier_service.h"
 
 #include <array>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -262,4 +263,33 @@ TEST_CASE("a trainer whose goodbye overtakes its push leaves nobody waiting") {
   two.push(1, push);
   two.barrier_service.goodbye(1);
   CHECK(push.text == "trainer 1 has said goodbye to server 0");
+}
+
+TEST_CASE("who waits in which call is known, and whether nobody can go on") {
+  Two two;
+  Answer answer;
+  const auto calls = [&] {
+    std::vector<std::pair<std::uint32_t, std::string>> out;
+    for (const TrainerWait& wait : two.barrier_service.waits().waits)
+      out.emplace_back(wait.trainer, wait.call);
+    return out;
+  };
+  using Calls = std::vector<std::pair<std::uint32_t, std::string>>;
+  CHECK(calls().empty());
+  two.begin();
+  two.push(0, answer);
+  CHECK(calls() == Calls{{0, "push"}});
+  CHECK(two.barrier_service.waits().stuck.count() == 0);
+  two.barrier_service.gather(BarrierService::Kind::barrier, 1, {}, answer.respond());
+  CHECK(calls() == Calls{{0, "push"}, {1, "barrier"}});
+  const auto later = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+  while (std::chrono::steady_clock::now() < later) std::this_thread::yield();
+  CHECK(two.barrier_service.waits().stuck.count() >= 2);
+  two.push(1, answer);
+  CHECK(calls() == Calls{{1, "barrier"}});
+  CHECK(two.barrier_service.waits().stuck.count() == 0);
+  two.barrier_service.goodbye(0);
+  CHECK(calls().empty());
+  CHECK(text_of({{0, "barrier", std::chrono::milliseconds(61900)}, {3, "push", std::chrono::seconds(60)}}) ==
+        "trainer 0 waits in barrier for 61 s, trainer 3 in push for 60 s");
 }
