@@ -292,6 +292,7 @@ std::string describe(const TableConfig& table) {
   if (table.kind == TableConfig::Kind::sparse) {
     out += ", " + describe(table.initializer) + describe(table.accessor) + describe(table.admission);
     if (table.on_disk) out += ", on disk";
+    if (table.expire_seconds != 0) out += ", rows expire after " + number(table.expire_seconds) + " s";
   } else if (table.min_block != 0) {
     out += ", blocks of at least " + number(table.min_block);
   }

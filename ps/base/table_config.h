@@ -208,6 +208,8 @@ struct TableConfig {
   Clip clip = {};
   /// Sparse tables: cold rows may leave memory for the server's disk (ServerOptions).
   bool on_disk = false;
+  /// Sparse tables only: rows that no push or assign has touched for so long go; 0: none.
+  std::uint32_t expire_seconds = 0;
 
   bool operator==(const TableConfig&) const = default;
 };
@@ -242,8 +244,7 @@ std::string describe(const TableConfig& table);
 /// The mode of that name. Throws: Error(config) naming the modes.
 Mode mode_of(std::string_view name);
 
-/// Throws: Error(config) naming the table whose width, rule or initializer cannot work, or two tables that
-/// have the same id or name.
+/// Throws: Error(config) naming the table that cannot work, or two that have the same id or name.
 void check_tables(const std::vector<TableConfig>& tables);
 
 }  // namespace fleetrun::ps

@@ -16,6 +16,14 @@ WriteBarrier::Sequences WriteBarrier::freeze() {
   return out;
 }
 
+bool WriteBarrier::try_freeze() {
+  std::unique_lock lock(mutex_);
+  if (frozen_) return false;
+  frozen_ = true;
+  changed_.wait(lock, [this] { return inside_ == 0; });
+  return true;
+}
+
 void WriteBarrier::settle(const Sequences& upto, std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   if (!frozen_) throw Error(ErrorKind::config, "this server is not about to save");

@@ -52,6 +52,8 @@ class WriteBarrier {
 
   /// Closes the write barrier, and returns when no change is inside. Waits while another cut holds it.
   Sequences freeze();
+  /// The same, unless another cut holds it: false then, and it is the other's to open.
+  bool try_freeze();
   /// Lets the changes up to `upto` in, and returns when all of them are applied, apart from those of clients
   /// that are gone. Throws: Error(timeout) naming the change that did not come within `patience`;
   /// the write barrier stays closed.

@@ -300,6 +300,7 @@ std::unique_ptr<Client> make_geo_client(std::unique_ptr<Client> servers, const G
   for (TableConfig& table : local.tables) {
     table.accessor = {};
     table.on_disk = false;
+    table.expire_seconds = 0;
   }
   // From now on the servers tell what others change.
   static_cast<void>(servers->pull_touched());

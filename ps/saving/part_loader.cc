@@ -61,6 +61,8 @@ class PieceReader {
   BlockReader in_;
   std::map<std::uint32_t, std::uint64_t> min_blocks_;
   std::map<std::uint32_t, bool> same_admission_;
+  std::map<std::uint32_t, std::size_t> row_floats_;
+  std::uint32_t second_ = 0;
 };
 
 std::string rule_name(std::uint32_t kind) {
@@ -117,6 +119,7 @@ void PieceReader::check_head(std::uint32_t rank, std::uint32_t piece) {
       head.generation != manifest.generation || head.mode != static_cast<std::uint32_t>(manifest.mode)) {
     fail("it is not the part that the manifest names");
   }
+  second_ = head.second;
   expect("the number of tables", std::to_string(head.tables), std::to_string(loading_.tables.size()));
 }
 
@@ -127,6 +130,9 @@ void PieceReader::check_table(const TableConfig& config) {
   const TableHead wanted = table_head_of(config);
   min_blocks_[config.id] = head.min_block;
   same_admission_[config.id] = head.admission == wanted.admission;
+  row_floats_[config.id] = head.floats;
+  if (head.has_seconds > 1 || head.has_seconds > head.floats)
+    fail("rows of table '" + name + "' have no such time");
   const std::string of = " of table '" + config.name + "'";
   expect("the id" + of, std::to_string(head.id), std::to_string(wanted.id));
   expect("the kind" + of, std::string(to_string(static_cast<TableConfig::Kind>(head.kind))),
@@ -141,7 +147,7 @@ void PieceReader::check_table(const TableConfig& config) {
            wanted.embed_rule == 0 ? "that of the others" : rule_name(wanted.embed_rule - 1));
   }
   expect(config.kind == TableConfig::Kind::sparse ? "the length of a row" + of : "the optimizer state" + of,
-         std::to_string(head.floats), std::to_string(wanted.floats));
+         std::to_string(head.floats - head.has_seconds), std::to_string(wanted.floats - wanted.has_seconds));
 }
 
 const TableConfig& PieceReader::config_of(const SectionHead& head) const {
@@ -155,13 +161,15 @@ const TableConfig& PieceReader::config_of(const SectionHead& head) const {
 
 void PieceReader::read_rows(const TableConfig& config) {
   SparseTable& table = loading_.set.sparse(config.id);
-  const std::size_t row_floats = table.row_floats();
+  const RowLayout& layout = table.layout();
+  const std::size_t row_floats = row_floats_.at(config.id);
   const std::size_t row_bytes = sizeof(std::uint64_t) + row_floats * sizeof(float);
+  const std::uint32_t now = loading_.place.clock();
   // A save of mode 3 ends a day after its rows are written: for who goes on from it, too.
   const bool ages =
       config.accessor.kind != Accessor::Kind::plain && loading_.manifest.mode == SaveMode::checkpoint;
   std::vector<std::byte> copy;
-  std::vector<float> row(row_floats);
+  std::vector<float> row(std::max(row_floats, layout.floats));
   for (;;) {
     const auto count = in_.value<std::uint32_t>();
     if (count == 0) return;
@@ -178,6 +186,10 @@ void PieceReader::read_rows(const TableConfig& config) {
         Statistics statistics = read_statistics(row.data());
         note_saved(config.accessor, statistics, SaveMode::checkpoint, statistics);
         write_statistics(statistics, row.data());
+      }
+      if (layout.touched != RowLayout::kNone) {
+        const std::uint32_t then = row_floats == layout.floats ? read_second(layout, row.data()) : 0;
+        write_second(layout, time_after_load(then, second_, now, config.expire_seconds), row.data());
       }
       table.insert(key, row);
     }

@@ -152,6 +152,8 @@ SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
   head.save = save_.save;
   head.generation = save_.generation;
   head.tables = static_cast<std::uint32_t>(tables.size());
+  if (std::ranges::any_of(tables, [](const TableConfig& table) { return table.expire_seconds != 0; }))
+    head.second = place_.clock();
   out.value(head);
   for (const TableConfig& config : tables) {
     out.value(table_head_of(config));

@@ -17,6 +17,7 @@ TableHead table_head_of(const TableConfig& config) {
     return head;
   }
   head.floats = static_cast<std::uint32_t>(RowLayout(config).floats);
+  head.has_seconds = config.expire_seconds != 0 ? 1 : 0;
   head.admission = static_cast<std::uint32_t>(config.admission.kind);
   head.accessor = static_cast<std::uint32_t>(config.accessor.kind);
   if (config.accessor.embed_rule)

@@ -35,7 +35,8 @@ struct PieceHead {
   std::uint64_t save = 0;
   std::uint64_t generation = 0;
   std::uint32_t tables = 0;
-  std::uint32_t unused = 0;
+  /// By the server's clock (ps/table/row_clock.h); 0 where no rows expire by time.
+  std::uint32_t second = 0;
 };
 static_assert(sizeof(PieceHead) == 56);
 
@@ -47,7 +48,8 @@ struct TableHead {
   std::uint32_t embed_rule = 0;
   std::uint32_t accessor = 0;
   std::uint32_t admission = 0;
-  std::uint32_t unused = 0;
+  /// 1: rows end with the second of their last push.
+  std::uint32_t has_seconds = 0;
   /// Sparse: floats of a row. Dense: floats of state per value.
   std::uint32_t floats = 0;
   std::uint64_t width = 0;

@@ -26,9 +26,11 @@ Server::Server(const ServerOptions& options, std::function<void()> all_done,
                std::function<void(const Error&, bool)> report) {
   check_options(options);
   state_ = std::make_unique<State>(options, std::move(all_done));
-  if (options.durability.directory.empty()) return;
-  state_->recover(std::move(report));
-  state_->start_checkpoints();
+  if (!options.durability.directory.empty()) {
+    state_->recover(std::move(report));
+    state_->start_checkpoints();
+  }
+  state_->start_expiry();
 }
 
 Server::~Server() {
@@ -149,6 +151,7 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
     case wire::Method::assign:
     case wire::Method::set_dense:
     case wire::Method::shrink:
+      if (header.method == wire::Method::shrink) shrink_expired(body, respond);
       change(header, body, respond);
       return true;
     case wire::Method::measure:

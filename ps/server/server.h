@@ -16,6 +16,7 @@
 #include "ps/saving/remote_directory.h"
 #include "ps/sync/trainer_registry.h"
 #include "ps/table/memory_quota.h"
+#include "ps/table/row_clock.h"
 #include "ps/table/table_memory.h"
 #include "runtime/base/timeline.h"
 
@@ -46,6 +47,10 @@ struct ServerOptions {
   std::chrono::milliseconds recover_within{0};
   /// Where requests are drawn; may be null.
   std::shared_ptr<Timeline> timeline = nullptr;
+  /// By which rows expire (TableConfig::expire_seconds).
+  RowClock clock = seconds_now;
+  /// How often a thread of the server calls expire_some(); 0: never.
+  std::chrono::milliseconds expiry_interval{1000};
 };
 
 /// How a server that was started again has found itself.
@@ -101,6 +106,9 @@ class Server {
   bool is_done() const;
   /// Only with Durability::directory: makes a checkpoint now. Throws: Error(host).
   void make_checkpoint();
+  /// A second's share of the search for rows that have expired by time: all of a table's rows are looked at
+  /// in a quarter of that time. Returns how many went.
+  std::uint64_t expire_some();
   /// Fails whatever waits, and every later barrier: the server is stopping.
   void close() noexcept;
   /// What it has done so far, as JSON (ps/server/stat_json.h).

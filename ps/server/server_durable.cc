@@ -256,6 +256,13 @@ void Server::State::replay(LogRecord& record, bool is_same_run) {
     }
     case Kept::event:
       return replay_event(read_barrier_event(record.payload), is_same_run);
+    case Kept::expiry: {
+      const auto table = record.payload.value<std::uint32_t>();
+      Message copy;
+      const auto keys = record.payload.value<std::uint32_t>();
+      current()->sparse(table).erase(record.payload.array<std::uint64_t>(keys, copy));
+      return;
+    }
   }
   throw Error(ErrorKind::data, "a log record of kind " + std::to_string(record.kind));
 }

@@ -29,6 +29,7 @@ enum class Kept : std::uint32_t {
   step = 2,     // pushes u64 | pushes x {ChangeHead, body}
   refusal = 3,  // ChangeHead | error kind u32 | what text | hint text
   event = 4,    // ps/sync/barrier_events.h
+  expiry = 5,   // table u32 | keys u32 | u64[keys]
 };
 
 struct ChangeHead {

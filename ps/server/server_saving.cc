@@ -170,6 +170,7 @@ void Server::State::begin_save(const wire::Header& header, Reader& body, Respond
 
 void Server::State::start_save(const WaitingSave& save) noexcept {
   try {
+    for (const TableConfig& table : options.tables) expire_all(table.id);
     if (dataset::is_remote(save.directory)) {
       check_can_upload(save.directory, options.copies);
       return save.respond(message_of(next_remote_save()));

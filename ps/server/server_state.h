@@ -3,6 +3,7 @@
 //   server.cc         who may ask, and what they disagree on; requests that meet
 //   server_changes.cc changes: each once, in or out of a cut
 //   server_durable.cc the log of what was answered, checkpoints, going on after a restart
+//   server_expiry.cc  rows that expire by time
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
 //   server_geo.cc     rows that other trainers have changed
@@ -105,10 +106,13 @@ struct Server::State {
   std::optional<Recovery> recovery;
   bool log_is_open = false;  // set before the first request
   std::unique_ptr<Durable> durable;
+  std::mutex expiring;  // guards what follows
+  std::map<std::uint32_t, SparseTable::ExpiryPlace> expiry;
+  std::unique_ptr<Checkpointer> expirer;  // the last member: its thread uses the others
 
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
-        place{wanted.rank, wanted.servers, wanted.memory},
+        place{wanted.rank, wanted.servers, wanted.memory, wanted.clock},
         quota(wanted.memory_limit, name_of(wanted), wanted.memory_used),
         barrier_service(
             name_of(wanted), wanted.trainers,
@@ -182,6 +186,11 @@ struct Server::State {
   void commit_load(std::uint32_t trainer);
   void take_over(const WaitingLoad& load);
   void set_dense(Reader& body);
+  void start_expiry();
+  std::uint64_t expire_some();
+  std::uint64_t expire_all(std::uint32_t table);
+  std::uint64_t expire_slice(std::uint32_t table, SparseTable::ExpiryPlace& place, std::size_t rows);
+  void shrink_expired(Reader body, Respond& respond);
   void follow_tables();
   void record_touched(const wire::Header& header, const wire::PushRequest& request);
   Message pull_touched(const wire::Header& header, Reader& body);

@@ -15,18 +15,16 @@ RowLayout::RowLayout(const TableConfig& config)
     floats += part.state_floats;
     if (updater.counts_steps()) part.steps = floats++;
   };
-  if (statistics == 0) {
-    parts[0].width = width;
-    add(parts[0], config.rule);
-    return;
+  const bool is_split = statistics != 0;
+  parts[0].width = is_split ? 1 : width;
+  add(parts[0], is_split ? config.accessor.embed_rule.value_or(config.rule) : config.rule);
+  if (is_split && width > 1) {
+    part_count = 2;
+    parts[1].column = 1;
+    parts[1].width = width - 1;
+    add(parts[1], config.rule);
   }
-  parts[0].width = 1;
-  add(parts[0], config.accessor.embed_rule.value_or(config.rule));
-  if (width == 1) return;
-  part_count = 2;
-  parts[1].column = 1;
-  parts[1].width = width - 1;
-  add(parts[1], config.rule);
+  if (config.expire_seconds != 0) touched = floats++;
 }
 
 }  // namespace fleetrun::ps

@@ -1,10 +1,11 @@
 // What lies where in a row, in floats:
 //
 //   sparse and ctr accessors:  statistics[4] | values[width] | state and steps
-//                              of column 0 | state and steps of the rest
-//   plain:                     values[width] | state | steps
+//                              of column 0 | state and steps of the rest | touched
+//   plain:                     values[width] | state | steps | touched
 //
 //   statistics  slot u16 | unseen days u15, extended u1 | delta score f32 | show f32 | click f32
+//   touched     with TableConfig::expire_seconds: the second (u32, ps/table/row_clock.h) of the last push
 //   state       of one row of w values (ps/table/update_rule.h); steps is one word (u32), adam only
 //
 // This is what SparseTable::visit(), insert() and cuts show, and what a save holds;
@@ -70,6 +71,8 @@ struct RowLayout {
   /// One part for plain rows; column 0 and the others, if there are any, for those with statistics.
   std::array<Part, 2> parts = {};
   std::size_t part_count = 1;
+  /// Where the second of the last push is; kNone where rows do not expire by it.
+  std::size_t touched = kNone;
   /// Of the whole row.
   std::size_t floats = 0;
 };
@@ -79,6 +82,15 @@ inline Statistics read_statistics(const float* row) noexcept {
   Statistics out;
   std::memcpy(static_cast<void*>(&out), row, sizeof out);
   return out;
+}
+/// Only of rows that expire by time.
+inline std::uint32_t read_second(const RowLayout& layout, const float* row) noexcept {
+  std::uint32_t second = 0;
+  std::memcpy(&second, row + layout.touched, sizeof second);
+  return second;
+}
+inline void write_second(const RowLayout& layout, std::uint32_t second, float* row) noexcept {
+  std::memcpy(row + layout.touched, &second, sizeof second);
 }
 inline void write_statistics(const Statistics& statistics, float* row) noexcept {
   std::memcpy(row, &statistics, sizeof statistics);

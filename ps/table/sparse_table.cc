@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ps/table/sparse_batch.h"
 #include "ps/table/sparse_cut_shard.h"
 
 namespace fleetrun::ps {
 
-SparseTable::SparseTable(const TableConfig& config)
+SparseTable::SparseTable(const TableConfig& config, RowClock clock)
     : config_(config),
       layout_(config),
+      clock_(std::move(clock)),
       initializer_(config.initializer, config.name),
       arena_(RowPlaces(layout_.floats).slab_floats()) {
   if (layout_.part_count == 2 || layout_.statistics != 0) {
@@ -57,6 +59,7 @@ void SparseTable::write_pulled(const float* row, float* out) const noexcept {
 
 void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradients,
                        const PushStatistics& statistics, float rate) {
+  const std::uint32_t second = second_of_change();
   for_keys(keys, layout_.floats * sizeof(float),
            [&](Shard& shard, std::size_t position, std::uint64_t hash, std::uint32_t row) {
              ++shard.metrics.pushed;
@@ -74,12 +77,14 @@ void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradien
              update(key, shard.rows.at(row), gradients + position * layout_.width,
                     statistics.shows.empty() ? 1.0f : statistics.shows[position],
                     statistics.clicks.empty() ? 0.0f : statistics.clicks[position], statistics.slot, rate);
+             write_touched(second, shard.rows.at(row));
            });
 }
 
 // The values of each key's row, which is made where there is none, to be changed by act(position, values).
 template <class Act>
 void SparseTable::change_values(std::span<const std::uint64_t> keys, const Act& act) {
+  const std::uint32_t second = second_of_change();
   for_keys(keys, (layout_.statistics + layout_.width) * sizeof(float),
            [&](Shard& shard, std::size_t position, std::uint64_t hash, std::uint32_t row) {
              if (row == RowShard::kNone) {
@@ -89,6 +94,7 @@ void SparseTable::change_values(std::span<const std::uint64_t> keys, const Act& 
              }
              touch(shard, row);
              act(position, shard.rows.at(row) + layout_.statistics);
+             write_touched(second, shard.rows.at(row));
            });
 }
 
@@ -154,6 +160,7 @@ void SparseTable::make_new(std::uint64_t key, float* row) const noexcept {
   const std::span<float> values(row + layout_.statistics, layout_.width);
   initializer_.fill(key, values);
   reset_rule(row);
+  write_touched(second_of_change(), row);
   if (layout_.statistics == 0) return;
   Statistics statistics;
   statistics.set_extended(0.0f >= config_.accessor.embedx_threshold);

@@ -27,6 +27,7 @@
 #include "ps/table/initializer.h"
 #include "ps/table/memory_budget.h"
 #include "ps/table/row_arena.h"
+#include "ps/table/row_clock.h"
 #include "ps/table/row_layout.h"
 #include "ps/table/row_shard.h"
 #include "ps/table/update_rule.h"
@@ -63,7 +64,7 @@ class SparseTable : public Coolable {
   static constexpr std::size_t kShards = 64;
 
   /// `config` must be that of a sparse table.
-  explicit SparseTable(const TableConfig& config);
+  explicit SparseTable(const TableConfig& config, RowClock clock = seconds_now);
   ~SparseTable() override;
 
   const TableConfig& config() const noexcept { return config_; }
@@ -88,6 +89,22 @@ class SparseTable : public Coolable {
   /// Decays shows and clicks and erases what has expired, shard by shard on `threads` threads. Rows without
   /// statistics do not expire. Returns how many rows went.
   std::uint64_t shrink(unsigned threads = 1);
+
+  /// Where a search for rows that are to expire by time has come.
+  struct ExpiryPlace {
+    std::size_t shard = 0;
+    std::uint32_t row = 0;
+    bool is_in_cold = false;
+    std::uint64_t cold_from = 0;
+    std::uint64_t seen = 0;  // rows so far, and shards
+  };
+  /// The keys of rows that nobody has touched for TableConfig::expire_seconds, among the next `rows` of them.
+  /// `place` goes on to the next shard, and after the last one to the first.
+  std::vector<std::uint64_t> find_expired(ExpiryPlace& place, std::size_t rows);
+  /// How many rows find_expired() looks at in a round, places that have none among them.
+  std::uint64_t expiry_round() const;
+  /// Those of the keys whose rows are to expire now.
+  std::vector<std::uint64_t> still_expired(std::span<const std::uint64_t> keys);
 
   /// Calls `take` for every key, under its shard's lock, with the row as it is (ps/table/row_layout.h), or
   /// nothing where there is none. No row is made, and nothing is counted.
@@ -174,12 +191,19 @@ class SparseTable : public Coolable {
                    float rate) const noexcept;
   void keep_for_cuts(Shard& shard, std::uint32_t row) const;
   void before_change(Shard& shard, std::uint32_t row) const;
+  std::uint32_t second_of_change() const { return layout_.touched == RowLayout::kNone ? 0 : clock_(); }
+  static void go_to_next_shard(ExpiryPlace& place) noexcept;
+  void write_touched(std::uint32_t second, float* row) const noexcept {
+    if (layout_.touched != RowLayout::kNone) write_second(layout_, second, row);
+  }
+  bool has_expired(const float* row, std::uint32_t now) const noexcept;
   void see_for_cuts(Shard& shard, std::uint32_t row) const;
   void touch(Shard& shard, std::uint32_t row) const;
   std::uint64_t shrink_shard(std::size_t index);
 
   TableConfig config_;
   RowLayout layout_;
+  RowClock clock_;
   std::vector<Updater> updaters_;  // by part of the layout
   RowInitializer initializer_;
   RowArena arena_;

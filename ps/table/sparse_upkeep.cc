@@ -160,7 +160,11 @@ void SparseTable::insert(std::uint64_t key, std::span<const float> row) {
   } else {
     before_change(shard, to);
   }
-  std::memcpy(shard.rows.at(to), row.data(), layout_.floats * sizeof(float));
+  float* floats = shard.rows.at(to);
+  std::memcpy(floats, row.data(), layout_.floats * sizeof(float));
+  // Of a save in which rows have no time: it counts from now on.
+  if (layout_.touched != RowLayout::kNone && read_second(layout_, floats) == 0)
+    write_touched(clock_(), floats);
 }
 
 std::vector<std::uint64_t> SparseTable::admission_words(std::size_t shard) const {

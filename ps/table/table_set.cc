@@ -33,7 +33,7 @@ TableSet::TableSet(const std::vector<TableConfig>& tables, ServerPlace place) : 
     has_clips_ = has_clips_ || config.clip.kind != Clip::Kind::none;
     if (config.clip.is_norm()) to_norm_.push_back(config);
     if (config.kind == TableConfig::Kind::sparse) {
-      auto table = std::make_unique<SparseTable>(config);
+      auto table = std::make_unique<SparseTable>(config, place.clock);
       if (config.on_disk && place.memory.cold) {
         table->attach(place.memory.cold->open(config, table->row_floats()), *place.memory.budget);
       }

@@ -23,6 +23,7 @@ struct ServerPlace {
   std::uint32_t rank = 0;
   std::uint32_t servers = 1;
   TableMemory memory = {};
+  RowClock clock = seconds_now;
 };
 
 /// Threads: all calls may be made from several threads at once.

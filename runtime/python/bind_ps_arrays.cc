@@ -293,7 +293,8 @@ ps::Admission admission_from(const py::dict& values) {
 
 ps::TableConfig table_config(std::uint32_t id, const std::string& name, bool sparse, std::uint64_t width,
                              const py::dict& rule, const py::dict& initializer, const py::dict& accessor,
-                             const py::dict& admission, std::uint64_t min_block, bool on_disk) {
+                             const py::dict& admission, std::uint64_t min_block, bool on_disk,
+                             std::uint32_t expire_seconds) {
   ps::TableConfig config;
   config.id = id;
   config.name = name;
@@ -305,6 +306,7 @@ ps::TableConfig table_config(std::uint32_t id, const std::string& name, bool spa
   config.admission = admission_from(admission);
   config.min_block = min_block;
   config.on_disk = on_disk;
+  config.expire_seconds = expire_seconds;
   return config;
 }
 
@@ -312,7 +314,7 @@ ps::TableConfig table_config(std::uint32_t id, const std::string& name, bool spa
 
 void bind_ps_arrays(py::module_& module) {
   module.def("table_config", table_config, "id"_a, "name"_a, "sparse"_a, "width"_a, "rule"_a, "initializer"_a,
-             "accessor"_a, "admission"_a, "min_block"_a, "on_disk"_a,
+             "accessor"_a, "admission"_a, "min_block"_a, "on_disk"_a, "expire_seconds"_a,
              "A TableConfig of dictionaries. Throws: Error(config) naming a key that there is not, or a "
              "value that cannot be.");
   module.def(

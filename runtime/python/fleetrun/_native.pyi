@@ -363,7 +363,7 @@ class RpcServer():
         """Tells of the trainers that there are now: {rank: id}."""
     def wait(self) -> None:
         """Serves until all trainers have said goodbye, or stop()."""
-def table_config(id: int, name: str, sparse: bool, width: int, rule: dict, initializer: dict, accessor: dict, admission: dict, min_block: int, on_disk: bool) -> TableConfig:
+def table_config(id: int, name: str, sparse: bool, width: int, rule: dict, initializer: dict, accessor: dict, admission: dict, min_block: int, on_disk: bool, expire_seconds: int) -> TableConfig:
     """A TableConfig of dictionaries. Throws: Error(config) naming a key that there is not, or a value that cannot be."""
 def pulled_width(table: TableConfig) -> int:
     """float32 values that a pull gives for a key."""

@@ -106,6 +106,7 @@ class _Table:
     sparse = False
     min_block = 0
     on_disk = False
+    expire_seconds = 0
 
     def __init__(self, name, width, rule, initializer=None, accessor=None, admission=None):
         if not isinstance(name, str) or not name:
@@ -121,7 +122,16 @@ class _Table:
 
     def _config(self, number):
         try:
-            about = (number, self.name, self.sparse, self.width, *self._parts, self.min_block, self.on_disk)
+            about = (
+                number,
+                self.name,
+                self.sparse,
+                self.width,
+                *self._parts,
+                self.min_block,
+                self.on_disk,
+                self.expire_seconds,
+            )
             return _native.table_config(*about)
         except Error as error:
             raise Error(error.kind, f"table '{self.name}': {error.what}", error.hint, error.context) from None
@@ -134,7 +144,9 @@ class SparseTable(_Table):
     """Rows by key (any int64 or uint64), `width` float32 each; a row is made by the first pull or push of its
     key.
     on_disk: rows that are not used for long may leave memory for the server's disk (fleetrun-environment(7)
-    says how much memory they get)."""
+    says how much memory they get).
+    expire_seconds: rows that no push or assign has touched for so long are erased, by the time of day; 0:
+    none. They go at most a quarter of that later, or with the next shrink or save (fleetrun-ps(7))."""
 
     sparse = True
 
@@ -147,9 +159,13 @@ class SparseTable(_Table):
         accessor: Accessor | dict[str, Any] | None = None,
         admission: Admission | dict[str, Any] | None = None,
         on_disk: bool = False,
+        expire_seconds: int = 0,
     ) -> None:
         super().__init__(name, width, rule, initializer, accessor, admission)
         self.on_disk = bool(on_disk)
+        if not isinstance(expire_seconds, (int, np.integer)) or not 0 <= expire_seconds < 2**31:
+            raise Error("config", f"table '{name}': expire_seconds is {expire_seconds!r}, not whole seconds")
+        self.expire_seconds = int(expire_seconds)
 
 
 class DenseTable(_Table):

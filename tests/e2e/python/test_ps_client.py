@@ -218,6 +218,32 @@ def test_who_loads_exports_in_their_order_has_the_rows_of_who_trains(tmp_path):
         """)
 
 
+def test_rows_expire_by_time_also_after_a_load(tmp_path):
+    run(tmp_path, """
+        import time
+        def table(**settings):
+            return [ps.SparseTable("emb", 1, rule="sum", **settings)]
+        for wrong in (-1, 0.5, "1"):
+            try:
+                table(expire_seconds=wrong)
+                raise SystemExit(f"{wrong!r} was taken")
+            except fleetrun.Error as error:
+                assert "not whole seconds" in error.what
+        with ps.Client(table(expire_seconds=1)) as client:
+            client.push("emb", [1, 2], np.ones((2, 1)))
+            deadline = time.monotonic() + 60
+            while client.rows("emb") and time.monotonic() < deadline:   # beside training
+                client.pull("emb", [1, 2], create=False)
+            assert client.rows("emb") == 0
+        with ps.Client(table(expire_seconds=1000)) as client:
+            client.push("emb", [1, 2], np.ones((2, 1)))
+            client.save("day")
+        with ps.Client(table()) as client:
+            client.load("day")
+            assert client.get("emb", [1, 2])["values"].tolist() == [[1], [1]]
+        """)
+
+
 def test_trainers_that_wait_in_different_calls_say_so(tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent("""
         import os, threading, time

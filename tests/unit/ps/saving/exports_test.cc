@@ -54,8 +54,9 @@ std::vector<TableConfig> tables() {
   cold.id = 2;
   cold.name = "cold";
   cold.on_disk = true;
-  return {scored, days, cold, sparse_table(3, "plain", 2, UpdateRule::Kind::adagrad),
-          dense_table(4, "dense", 5)};
+  TableConfig plain = sparse_table(3, "plain", 2, UpdateRule::Kind::adagrad);
+  plain.expire_seconds = 100'000;
+  return {scored, days, cold, plain, dense_table(4, "dense", 5)};
 }
 
 using Rows = std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint32_t>>;
