@@ -29,7 +29,7 @@ const std::string& parameter_of(const Operator& lookup) {
 struct RowLookups {
   std::vector<std::string> values;
   std::vector<std::string> ids;
-  std::int64_t padding = -1;
+  std::vector<std::int64_t> paddings;
   std::int64_t statistics = 0;
   bool times_batch = false;
 };
@@ -64,7 +64,10 @@ class Backward final : public GradientBuilder {
     RowLookups& lookups = rows_[parameter];
     lookups.values.push_back(values);
     lookups.ids.push_back(ids);
-    lookups.padding = attribute(op_, "padding_idx", std::int64_t{-1});
+    // As in Paddle, whose rows of padding_idx move where the parameter is here: a norm over all gradients has
+    // them, and so has a lookup without padding_idx.
+    const bool here = op_.type == "embedding";
+    lookups.paddings.push_back(here ? -1 : attribute(op_, "padding_idx", std::int64_t{-1}));
     lookups.statistics = attribute(op_, "statistics", std::int64_t{0});
     lookups.times_batch = attribute(op_, "times_batch", false);
     return true;
@@ -179,7 +182,7 @@ void Backward::append_row_gradient(const std::string& parameter, const RowLookup
     op.inputs.push_back(lookups.values[i]);
     op.inputs.push_back(lookups.ids[i]);
   }
-  op.attributes["padding_idx"] = lookups.padding;
+  op.attributes["paddings"] = lookups.paddings;
   op.attributes["width"] = width;
   if (lookups.statistics > 0) op.attributes["statistics"] = lookups.statistics;
   if (lookups.times_batch) op.attributes["times_batch"] = true;

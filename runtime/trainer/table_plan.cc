@@ -260,7 +260,7 @@ void add_statistics(Program& main, TablePlan::Entry& entry, const TableChoice& c
   for (const Operator& made : main.operators()) {
     if (made.type != "row_gradient" || made.outputs[1] != entry.keys) continue;
     for (std::size_t i = 1; i < made.inputs.size(); i += 2) op.inputs.push_back(made.inputs[i]);
-    op.attributes["padding_idx"] = attribute(made, "padding_idx", std::int64_t{-1});
+    op.attributes["paddings"] = attribute<std::vector<std::int64_t>>(made, "paddings");
   }
   main.append(std::move(op));
 }

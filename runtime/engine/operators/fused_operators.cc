@@ -297,7 +297,7 @@ class LookupConcatRows {
         begins_(attribute<std::vector<std::int64_t>>(p.op, "begins")),
         pools_(attribute<std::vector<std::string>>(p.op, "pools")),
         width_(static_cast<std::size_t>(attribute<std::int64_t>(p.op, "width"))),
-        padding_(attribute(p.op, "padding_idx", std::int64_t{-1})),
+        paddings_(attribute<std::vector<std::int64_t>>(p.op, "paddings")),
         times_batch_(attribute(p.op, "times_batch", false)) {
     for (std::size_t i = 1; i < p.inputs(); ++i) ids_.push_back(p.input(i));
   }
@@ -321,6 +321,7 @@ class LookupConcatRows {
 
   void take(std::size_t part) {
     const Tensor& ids = *ids_[part];
+    const std::int64_t padding = paddings_.at(part);
     const std::size_t columns = last(*gradient_);
     const float* from = gradient_->values<float>().data() + static_cast<std::size_t>(begins_[part]);
     const std::int64_t* id = ids.values<std::int64_t>().data();
@@ -334,7 +335,7 @@ class LookupConcatRows {
       const std::size_t begin = pooled ? ids.offsets[r] : r, end = pooled ? ids.offsets[r + 1] : r + 1;
       const float factor = pooled ? pool_factor(pools_[part], end - begin) : 1.0f;
       for (std::size_t i = begin; i < end; ++i) {
-        if (padding_ >= 0 && id[i] == padding_) continue;
+        if (padding >= 0 && id[i] == padding) continue;
         key[kept_] = id[i];
         float* row = to + kept_++ * width_;
         if (plain) {
@@ -353,7 +354,7 @@ class LookupConcatRows {
   std::vector<std::int64_t> begins_;
   std::vector<std::string> pools_;
   std::size_t width_;
-  std::int64_t padding_;
+  std::vector<std::int64_t> paddings_;
   bool times_batch_;
   std::size_t kept_ = 0;
   Shape keys_shape_ = Shape(1);

@@ -171,29 +171,37 @@ std::size_t examples_of(const Tensor& ids) {
 /// What the gradient operators of rows are made from, and their one work:
 /// rows of one lookup behind those before it.
 struct RowGradient {
-  std::vector<std::pair<const Tensor*, const Tensor*>> lookups;
+  struct Lookup {
+    const Tensor* gradient;
+    const Tensor* ids;
+    std::int64_t padding;
+  };
+  std::vector<Lookup> lookups;
   std::size_t width;
   std::size_t statistics;
-  std::int64_t padding;
   bool times_batch;
 
   explicit RowGradient(const Preparation& p)
       : width(static_cast<std::size_t>(attribute<std::int64_t>(p.op, "width"))),
         statistics(static_cast<std::size_t>(attribute(p.op, "statistics", std::int64_t{0}))),
-        padding(attribute(p.op, "padding_idx", std::int64_t{-1})),
         times_batch(attribute(p.op, "times_batch", false)) {
-    for (std::size_t i = 0; i + 1 < p.inputs(); i += 2) lookups.emplace_back(p.input(i), p.input(i + 1));
+    for (const std::int64_t padding : attribute<std::vector<std::int64_t>>(p.op, "paddings")) {
+      const std::size_t first = 2 * lookups.size();
+      lookups.push_back({p.input(first), p.input(first + 1), padding});
+    }
   }
 
   std::size_t total() const {
     std::size_t all = 0;
-    for (const auto& [gradient, ids] : lookups) all += ids->size();
+    for (const Lookup& lookup : lookups) all += lookup.ids->size();
     return all;
   }
 
   /// Returns how many rows it has written.
-  std::size_t take(const Tensor& gradient, const Tensor& ids, std::int64_t* key, float* value) const {
-    const auto from = gradient.values<float>();
+  std::size_t take(const Lookup& lookup, std::int64_t* key, float* value) const {
+    const Tensor& ids = *lookup.ids;
+    const std::int64_t padding = lookup.padding;
+    const auto from = lookup.gradient->values<float>();
     const auto looked_up = ids.values<std::int64_t>();
     std::size_t kept = looked_up.size();
     if (padding < 0 && statistics == 0) {
@@ -225,9 +233,7 @@ Kernel prepare_row_gradient(const Preparation& p) {
     std::int64_t* key = keys->values<std::int64_t>().data();
     float* value = values->values<float>().data();
     std::size_t kept = 0;
-    for (const auto& [gradient, ids] : rows.lookups) {
-      kept += rows.take(*gradient, *ids, key + kept, value + kept * rows.width);
-    }
+    for (const auto& lookup : rows.lookups) kept += rows.take(lookup, key + kept, value + kept * rows.width);
     if (kept == total) return;
     keys->resize(DataType::int64, {static_cast<std::int64_t>(kept)});
     values->resize(DataType::float32, {static_cast<std::int64_t>(kept), width});
@@ -378,7 +384,7 @@ std::span<const OperatorDefinition> lookup_operators() {
        {"(Parameter [V, width], Ids int64) -> Out: the ids' shape + [width]",
         "rows of a parameter; an id outside [0, V) is an error naming it",
         "is_sparse = false: the gradient is dense; true: rows; padding_idx = -1 (none): that id gives "
-        "zeros and gets no gradient"}},
+        "zeros, and gets no gradient where that is dense"}},
       {"embedding_grad", infer_gradient, prepare_embedding_gradient, nullptr},
       {"sparse_embedding",
        infer_sparse_embedding,
@@ -397,7 +403,7 @@ std::span<const OperatorDefinition> lookup_operators() {
         "all looked-up rows of a parameter in order, duplicates included, those of padding_idx left out; "
         "append_backward adds it",
         "statistics = 0: so many first columns of dOut are left out too; times_batch = false: true "
-        "multiplies by the number of examples"}},
+        "multiplies by the number of examples; paddings: the padding_idx of each lookup"}},
       {"sequence_pool",
        infer_sequence_pool,
        prepare_sequence_pool,

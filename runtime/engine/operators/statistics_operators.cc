@@ -51,7 +51,7 @@ Kernel prepare_row_statistics(const Preparation& p) {
   for (std::size_t i = 2; i < p.inputs(); ++i) lookups.push_back(p.input(i));
   return [lookups = std::move(lookups), show = PerExample(p.op, p.input(0), p.op.inputs[0]),
           click = PerExample(p.op, p.input(1), p.op.inputs[1]), shows = p.output(0), clicks = p.output(1),
-          padding = attribute(p.op, "padding_idx", std::int64_t{-1})] {
+          paddings = attribute<std::vector<std::int64_t>>(p.op, "paddings")] {
     std::size_t total = 0;
     for (const Tensor* ids : lookups) total += ids->size();
     shows->resize(DataType::float32, {static_cast<std::int64_t>(total)});
@@ -59,7 +59,9 @@ Kernel prepare_row_statistics(const Preparation& p) {
     float* to_shows = shows->values<float>().data();
     float* to_clicks = clicks->values<float>().data();
     std::size_t kept = 0;
-    for (const Tensor* ids : lookups) {
+    for (std::size_t lookup = 0; lookup < lookups.size(); ++lookup) {
+      const Tensor* const ids = lookups[lookup];
+      const std::int64_t padding = paddings.at(lookup);
       const auto keys = ids->values<std::int64_t>();
       const bool by_offsets = !ids->offsets.empty();
       const std::size_t examples =
@@ -164,7 +166,7 @@ std::span<const OperatorDefinition> statistics_operators() {
        {"(Show [examples, 1], Click [examples, 1], Ids1, Ids2, ...) -> Shows [n], Clicks [n]",
         "those of the example of each key of the row_gradient of these lookups; float32, from float32 or "
         "int64",
-        "padding_idx = -1, as in the lookups"}},
+        "paddings: the padding_idx of each lookup"}},
       {"cvm",
        infer_cvm,
        prepare_cvm,

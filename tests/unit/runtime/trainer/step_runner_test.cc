@@ -99,19 +99,19 @@ TEST_CASE("tables on two servers, in both modes, train as update operators do") 
 
 namespace {
 
-/// `lookups` slots that share one parameter; with `padding`, id 0 is none.
+/// Slots that share one parameter, and the padding_idx of each.
 struct SharedModel {
   Program main, startup;
 
-  SharedModel(int lookups, std::int64_t padding) {
+  explicit SharedModel(const std::vector<std::int64_t>& paddings) {
     parameter(main, startup, "shared", {10, 2}, 1.0);
     std::vector<std::string> rows;
-    for (int i = 0; i < lookups; ++i) {
+    for (std::size_t i = 0; i < paddings.size(); ++i) {
       const std::string slot = std::string("slot").append(std::to_string(i));
       add_data(main, slot, DataType::int64, {-1, 1});
-      rows.push_back(
-          add(main, "sparse_embedding", {slot}, slot + "_rows",
-              {{"parameter", std::string("shared")}, {"width", std::int64_t{2}}, {"padding_idx", padding}}));
+      rows.push_back(add(
+          main, "sparse_embedding", {slot}, slot + "_rows",
+          {{"parameter", std::string("shared")}, {"width", std::int64_t{2}}, {"padding_idx", paddings[i]}}));
     }
     add(main, "concat", rows, "joined", {{"axis", std::int64_t{-1}}});
     add(main, "sum", {"joined"}, "loss");
@@ -121,7 +121,7 @@ struct SharedModel {
 }  // namespace
 
 TEST_CASE("lookups that share a parameter are one pull and one push; padding is neither pulled nor pushed") {
-  SharedModel model(3, 0);
+  SharedModel model({0, 0, 0});
   Scope scope;
   const TablePlan plan =
       distribute(model.main, model.startup, "loss", {.learning_rate = 0.5}, Placement::server);
@@ -144,6 +144,20 @@ TEST_CASE("lookups that share a parameter are one pull and one push; padding is 
   CHECK(floats_of(runner.tensor("slot0_rows")) == std::vector<float>{0.5, 0.5, 0, 0});
 }
 
+TEST_CASE("the padding of one lookup is an id to another of the same parameter") {
+  SharedModel model({0, -1});
+  Scope scope;
+  const TablePlan plan =
+      distribute(model.main, model.startup, "loss", {.learning_rate = 0.5}, Placement::server);
+  auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
+  StepRunner runner(model.main, scope, plan, clients[0].get(), ps::Mode::async);
+  const Tensor a = ints({2, 1}, {0, 1}), b = ints({2, 1}, {2, 0});
+  runner.run({{"slot0", &a}, {"slot1", &b}});
+  runner.run({{"slot0", &a}, {"slot1", &b}});
+  CHECK(floats_of(runner.tensor("slot0_rows")) == std::vector<float>{0, 0, 0.5, 0.5});
+  CHECK(floats_of(runner.tensor("slot1_rows")) == std::vector<float>{0.5, 0.5, 0.5, 0.5});
+}
+
 TEST_CASE("ids that are computed are pulled when the program reaches them") {
   Program main, startup;
   parameter(main, startup, "emb", {10, 2}, 1.0);
@@ -164,7 +178,7 @@ TEST_CASE("ids that are computed are pulled when the program reaches them") {
 }
 
 TEST_CASE("a test clone pulls and pushes nothing") {
-  SharedModel model(1, -1);
+  SharedModel model({-1});
   Scope scope;
   const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::server);
   auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
@@ -198,7 +212,7 @@ TEST_CASE("steps draw their stages, operators and waits") {
 }
 
 TEST_CASE("a plan with tables needs a client") {
-  SharedModel model(1, -1);
+  SharedModel model({-1});
   Scope scope;
   const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::server);
   try {

@@ -82,6 +82,8 @@ TEST_CASE("columns stand where the concat had them, and gradients come from ther
     CHECK(two.fuses({names.begin(), names.end()}));
     CHECK(run(two, fused, names) == run(two, two.program, names));
     CHECK(run(two, fused, {"x"})[0].size() == 15);
+    // Rows of padding_idx move, as in Paddle.
+    CHECK(run(two, fused, {"t@GRAD@KEYS"})[0] == std::vector<float>{3, 1, 2, 0, 2, 2});
   }
 }
 
