@@ -79,7 +79,8 @@ n, x = fluid.data("n", [1], "int64"), fluid.data("x", [2])
 zero = paddle.zeros([1], "int64")
 
 def outer(i, h):
-    _, h = paddle.static.nn.while_loop(lambda j, h: j < i, lambda j, h: [j + 1, h + x], [zero, h])
+    _, h = paddle.static.nn.while_loop(lambda j, h: j < i, lambda j, h: [j + 1, h + x],
+                                       [paddle.zeros([1], "int64"), h])
     return [i + 1, h * 2.0]
 
 _, h = paddle.static.nn.while_loop(lambda i, h: i < n, outer, [zero, x * 1.0])
@@ -90,12 +91,28 @@ for i in range(4):
     value = (value + i) * 2.0
 numpy.testing.assert_allclose(found, [value, -2.0 * value])
 w = layers.create_parameter([2], "float32", name="w")
-_, h = paddle.static.nn.while_loop(lambda i, h: i < n, outer, [zero, w * x])
+_, h = paddle.static.nn.while_loop(lambda i, h: i < n, outer, [paddle.zeros([1], "int64"), w * x])
 try:
     fluid.optimizer.SGD(0.1).minimize(layers.reduce_sum(h))
 except paddle.Error as error:
     assert "a loop within it has a gradient, too" in str(error), error
     print("ok")
+"""
+
+# A step moves the variables that the loop began with: 2.6.2 gives these numbers.
+MOVED = BEGIN + """
+n, x = fluid.data("n", [1], "int64"), fluid.data("x", [1])
+i = paddle.zeros([1], "int64")
+j, h = paddle.static.nn.while_loop(lambda i, h: i < n, lambda i, h: [i + 1, h * 2 + x], [i, x])
+after = x * 1
+k = paddle.zeros([1], "int64")
+paddle.static.nn.while_loop(lambda _: k < n, lambda _: [k + 1], [k])
+a, b = paddle.static.nn.while_loop(lambda a, b: a < 10, lambda a, b: [a + b, b + a], [after, after])
+for steps, wanted in ((0, [0, 0, 1, 1, 0, 16, 16]), (3, [3, 3, 27, 27, 4, 27, 27])):
+    feed = {"n": numpy.array([steps], "int64"), "x": numpy.array([1.0], "float32")}
+    found = executor.run(feed=feed, fetch_list=[[i, j], [h, x], [k], [a, b]])
+    assert [float(each[0]) for each in found] == wanted, found
+print("ok")
 """
 
 # A growing value, dropout that differs from step to step, and rows of a table.
@@ -164,6 +181,10 @@ def test_a_block_carries_what_it_writes(run, package):
 
 def test_a_loop_within_a_loop(run, package):
     _ends_well(run, package, NESTED)
+
+
+def test_the_variables_that_a_loop_began_with_are_moved(run, package):
+    _ends_well(run, package, MOVED)
 
 
 def test_values_may_grow_and_be_drawn_anew(run, package):

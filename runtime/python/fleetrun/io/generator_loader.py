@@ -103,9 +103,10 @@ class GeneratorLoader:
         return self.set_batch_generator(batches, places)
 
     def set_batch_generator(self, reader: Reader, places: Any = None) -> GeneratorLoader:
-        """`reader` gives batches: an array for every variable. Of n places each step gets n of them, for the
-        replicas of a CompiledProgram."""
-        self._places = check_places(places, sys.maxsize if self._iterable else 1)
+        """`reader` gives batches: an array for every variable. Of n places each step of a loop gets n, for
+        the replicas of a CompiledProgram; without a loop places mean nothing, as in Paddle."""
+        count = check_places(places, sys.maxsize)
+        self._places = count if self._iterable else 1
         self._reader = reader
         return self
 

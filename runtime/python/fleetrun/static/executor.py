@@ -360,9 +360,9 @@ def _complete(program, feed):
 
 
 def _names(fetches):
-    if isinstance(fetches, (str, framework.Variable)):
-        return [_name(fetches)]
-    return [_name(fetch) for fetch in fetches or ()]
+    if isinstance(fetches, (list, tuple)):
+        return [name for fetch in fetches for name in _names(fetch)]
+    return [] if fetches is None else [_name(fetches)]
 
 
 def _name(fetch):

@@ -118,9 +118,9 @@ def _append(
     return made[: len(first)], made[len(first) : -1]
 
 
-def _begin(body: Body, value: Variable) -> Variable:
+def _begin(body: Body, value: Variable, name: str = "") -> Variable:
     """The body's variable for a carried value."""
-    name = framework.unique_name("loop.in")
+    name = name or framework.unique_name("loop.in")
     there = value.name if body.above is None else body.above.inputs([value.name])[0]
     known = body.outer.native.variable(there)
     return body.declare(name, known, known.type not in _FLOATS)
@@ -134,10 +134,16 @@ def dynamic_loop(
     is_test: bool = False,
 ) -> list[Any]:
     """loop_vars after step(*loop_vars), again and again while cond(*loop_vars) is true; `condition` is that
-    of the first step. Throws: Error(config) for a step that gives another number of values."""
-    first = [tensor.to_tensor(one) for one in nest.flatten(list(loop_vars))]
+    of the first step. As in Paddle 2.6 a step moves the variables of loop_vars themselves: whoever reads
+    them in a step or after the loop has their value of then. Throws: Error(config) for a step that gives
+    another number of values."""
+    asked = nest.flatten(list(loop_vars))
+    first = [tensor.to_tensor(one) for one in asked]
+    moved = {one.name: at for at, one in enumerate(asked) if isinstance(one, framework.Variable)}
     with building() as body:
-        entering = [_begin(body, one) for one in first]
+        entering = [
+            _begin(body, one, one.name if moved.get(one.name) == at else "") for at, one in enumerate(first)
+        ]
         checked = body.declare(framework.unique_name("loop.in"), _Bool(condition.shape), True)
         given = step(*nest.pack_sequence_as(list(loop_vars), entering))
         given = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -164,6 +170,9 @@ def dynamic_loop(
     )
     for name, value in zip(written.values(), made[1 + len(first) :]):
         tensor.assign(value, program.var(name))
+    for at in moved.values():
+        if not getattr(first[at], "trainable", False):
+            tensor.assign(made[1 + at], first[at])
     return list(nest.pack_sequence_as(list(loop_vars), made[1 : 1 + len(first)]))
 
 
