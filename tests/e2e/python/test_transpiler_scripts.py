@@ -172,3 +172,104 @@ except AttributeError as error:
     print(error)
 """, PYTHONPATH=f"{package}/_compat")
     assert "no message ProgramDesc: it is a part of Paddle's own machinery" in done.stdout
+
+
+TAKEN_APART = """
+import os
+import numpy
+import paddle.fluid as fluid
+
+def values(seed, *shape):
+    return fluid.ParamAttr(initializer=fluid.initializer.NumpyArrayInitializer(
+        numpy.random.RandomState(seed).randn(*shape).astype("float32")))
+
+ids = fluid.layers.data("ids", [1], dtype="int64", lod_level=1)
+y = fluid.layers.data("y", [1], dtype="float32")
+rows = fluid.layers.embedding(ids, [20, 4], is_sparse=True, param_attr=values(1, 20, 4))
+hidden = fluid.layers.fc(fluid.layers.sequence_pool(rows, "sum"), 5, act="tanh", param_attr=values(2, 4, 5))
+predict = fluid.layers.fc(hidden, 1, param_attr=fluid.ParamAttr(initializer=fluid.initializer.Constant(0.2)))
+loss = fluid.layers.mean(fluid.layers.square_error_cost(predict, y))
+test = fluid.default_main_program().clone(for_test=True)
+fluid.clip.set_gradient_clip(fluid.clip.GradientClipByGlobalNorm(0.3))
+fluid.optimizer.SGD(0.5).minimize(loss)
+role, rank = os.environ["TRAINING_ROLE"], int(os.environ.get("PADDLE_TRAINER_ID", 0))
+transpiler = fluid.DistributeTranspiler()
+transpiler.transpile(rank, pservers=os.environ["PADDLE_PSERVERS_IP_PORT_LIST"], trainers=2)
+exe = fluid.Executor(fluid.CPUPlace())
+if role == "PSERVER":
+    here = os.environ["POD_IP"] + ":" + os.environ["PADDLE_PORT"]
+    program = transpiler.get_pserver_program(here)
+    exe.run(transpiler.get_startup_program(here, program))
+    exe.run(program)
+    print("served")
+else:
+    def feed(step):
+        draw = numpy.random.RandomState(100 * rank + step)
+        lengths = draw.randint(1, 4, 6)
+        drawn = draw.randint(0, 20, (lengths.sum(), 1)).astype("int64")
+        return {"ids": fluid.create_lod_tensor(drawn, [lengths.tolist()], fluid.CPUPlace()),
+                "y": draw.randn(6, 1).astype("float32")}
+
+    exe.run(fluid.default_startup_program())
+    program = transpiler.get_trainer_program()
+    losses = [exe.run(program, feed=feed(step), fetch_list=[loss])[0][0] for step in range(8)]
+    if rank == 0:
+        fluid.io.save_inference_model("model", ["ids"], [predict], exe, main_program=test)
+        fluid.io.save_persistables(exe, "values", program)
+        with fluid.scope_guard(fluid.Scope()):
+            model, _, fetched = fluid.io.load_inference_model("model", exe)
+            losses.extend(exe.run(model, feed={"ids": feed(50)["ids"]}, fetch_list=fetched)[0].ravel())
+        assert sorted(os.listdir("values")) == sorted(each.name for each in program.all_parameters())
+    print("losses", [float(each) for each in losses])
+    exe.close()
+"""
+
+# Trainer 0 of Paddle 1.8.5: eight losses, which clip each trainer's gradients, and what the saved model says.
+OF_PADDLE = [
+    0.7404430, 3.0738080, 0.6491342, 1.1464630, 0.4436162, 0.3065723, 0.7958902, 1.0040869,
+    0.0366073, 0.1022555, 0.2781507, -0.0227980, 0.0217090, -0.1577450,
+]  # fmt: skip
+
+
+def test_a_minimized_program_is_taken_apart_for_servers(tmp_path, start):
+    from fleetrun_job import find_fleetrun
+
+    (tmp_path / "train.py").write_text(TAKEN_APART)
+    job = start([find_fleetrun(), "--compat=paddle", "--server_num=2", "--trainer_num=2", "--python",
+                 sys.executable, "train.py"])
+    output, _ = job.communicate(timeout=LIMIT)
+    assert job.returncode == 0, output
+    found = json.loads(re.search(r"losses (.*)", (tmp_path / "log" / "workerlog.0").read_text()).group(1))
+    assert len(found) == len(OF_PADDLE)
+    assert all(abs(one - other) < 2e-6 for one, other in zip(found, OF_PADDLE)), found
+
+
+def test_what_a_transpiler_cannot_do_is_said(run, package):
+    done = run("""
+import paddle.fluid as fluid
+
+def said(call, *arguments, **more):
+    try:
+        call(*arguments, **more)
+    except Exception as error:
+        print(str(error).splitlines()[0])
+
+transpiler = fluid.DistributeTranspiler()
+said(transpiler.get_trainer_program)
+said(transpiler.transpile, 0)
+said(transpiler.transpile, 0, trainers="127.0.0.1:1,127.0.0.1:2")
+fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 2]), 1)))
+transpiler.transpile(0, pservers="127.0.0.1:7001")
+said(transpiler.get_pserver_program, "127.0.0.1:7002")
+said(fluid.io.load_persistables, None, ".", transpiler.get_pserver_program("127.0.0.1:7001"))
+said(transpiler.transpile, 0)
+""", PYTHONPATH=f"{package}/_compat")
+    assert done.stdout.splitlines() == [
+        "fluid.DistributeTranspiler.get_trainer_program before transpile()",
+        "fluid.DistributeTranspiler.transpile: no optimizer has minimized the program",
+        "fluid.DistributeTranspiler: mode 'pserver' with trainers='127.0.0.1:1,127.0.0.1:2'",
+        "fluid.DistributeTranspiler.get_pserver_program('127.0.0.1:7002'): transpile() was given "
+        "pservers='127.0.0.1:7001'",
+        "a server's program of fluid.DistributeTranspiler has no variables",
+        "fluid.DistributeTranspiler.transpile: no optimizer has minimized the program",
+    ]

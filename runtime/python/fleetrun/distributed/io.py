@@ -68,7 +68,7 @@ def _is_kept_here(program):
 
 def _has_servers(program):
     training = training_of(program)
-    return training is not None and training.distributed
+    return training is not None and training.distributed and not training.is_whole
 
 
 def _fleet():

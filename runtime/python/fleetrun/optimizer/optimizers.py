@@ -70,6 +70,7 @@ class Optimizer:
                 "use paddle.nn.ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue",
             )
         self.grad_clip = grad_clip
+        self._clips_own = False
         self._clipped: set[str] = set()  # by what ParamAttr says; empty: what need_clip says
         l1_decay, l2_decay = regularizer.coefficients(weight_decay, function)
         self._learning_rate = learning_rate
@@ -121,8 +122,13 @@ class Optimizer:
         Throws: Error(config) for a loss with more than one value, or an initializer or optimizer that a
         sparse table cannot honour, naming it.
         """
-        with self.moving(loss.program, parameters or parameter_list, no_grad_set):
-            return self.distribute(loss, startup_program, "async", servers=False)
+        moved = parameters or parameter_list
+        with self.moving(loss.program, moved, no_grad_set):
+            result = self.distribute(loss, startup_program, "async", servers=False)
+        training = training_of(loss.program)
+        if training is not None:
+            training.minimized = (self, loss, moved, no_grad_set)
+        return result
 
     def moving(
         self, main: Program, parameters: Any, no_grad_set: Any
@@ -150,6 +156,12 @@ class Optimizer:
         with self.moving(main, parameters or parameter_list, no_grad_set):
             made = differentiated.differentiate(main, loss, self._native_config(main, "learning_rate"))
             return differentiated.pairs(main, made)
+
+    def begin_again(self, main: Program) -> None:
+        """As if minimize() had not been called on the program. From now on each trainer clips its own
+        gradients, before they are averaged."""
+        self._learning_rate_map.pop(main, None)
+        self._clips_own = True
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Any]:
         """Appends what moves each parameter of [(parameter, gradient)] by its gradient, clipped and with
@@ -244,7 +256,7 @@ class Optimizer:
         if adam_d2sum:
             config.adam_d2sum = True
         # Elsewhere no server knows what the others send.
-        config.clips_means = servers and mode == "sync"
+        config.clips_means = servers and mode == "sync" and not self._clips_own
         before = {each.name for each in main.list_vars()}
         plan = _native.distribute(
             main.native,

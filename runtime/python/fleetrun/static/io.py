@@ -32,6 +32,7 @@ from fleetrun._files import replacing
 from fleetrun._types import Any, Fetches, Iterable, Mapping, Program, Sequence, Variable
 from fleetrun.static import groups
 from fleetrun.static.paddle_state import adopted, with_powers
+from fleetrun.static.training import training_of
 
 __all__ = [
     "is_persistable", "load", "load_inference_model", "load_program_state", "prune", "save",
@@ -209,8 +210,9 @@ def _program_of(model):
 
 
 def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
-    """The part of `program` that computes `fetches` from `feeds`, for test, without what computes a feed.
-    Throws: Error(config) naming an input that is not in `feeds`."""
+    """The part of `program` that computes `fetches` from `feeds`, for test, without what computes a feed;
+    the scope has its values. Throws: Error(config) naming an input that is not in `feeds`."""
+    _pull_dense(program)
     native = program.native.clone_for_test()
     needed, kept = set(fetches), []
     for name in fetches:
@@ -318,10 +320,18 @@ def _checked_model(data, where):
     return model
 
 
+def _pull_dense(program):
+    """Dense parameters into the scope, as the servers have them now."""
+    training = training_of(program)
+    if training is not None and training.distributed and training.connected:
+        training.pull_dense(framework.global_scope().native)
+
+
 def _kept(program, in_tables=()):
     """{name: array} of what the program keeps and the scope has; in_tables: parameters that are not in it."""
     scope = framework.global_scope().native
     native = program.native
+    _pull_dense(program)
     kept = {
         name: numpy.asarray(scope.value(name))
         for name in native.variable_names()
@@ -340,6 +350,13 @@ def _kept(program, in_tables=()):
 
 def _set(program, values, where):
     scope = framework.global_scope().native
+    training = training_of(program)
+    if training is not None and training.is_whole and training.connected:
+        raise Error(
+            "config",
+            f"{where}: the servers have the parameters of this program, and go on with theirs",
+            "load before the first step: servers begin with the values of trainer 0",
+        )
     values = adopted(program, values)
     strangers = [name for name in values if not program.native.has_variable(name)]
     if strangers:

@@ -7,8 +7,9 @@ from fleetrun import _native
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._types import Callable, Mapping, Program
+from fleetrun._types import Any, Callable, Mapping, Program
 from fleetrun.distributed.entries import EntryAttr
+from fleetrun.static.undone import rebuild
 
 __all__ = ["choices_of", "follow", "Lookup", "LOOKUPS", "note", "TABLE_CLASSES"]
 
@@ -105,35 +106,19 @@ def choices_of(
 def follow(program: Program, trained: Program) -> None:
     """Lets `program`, which is run forward only, look its rows up where `trained` does: in the tables of its
     sparse parameters."""
-    from fleetrun import _native
-
     tables = {
         op.attributes["parameter"]: op.attributes for op in trained.ops if op.type == "sparse_embedding"
     }
-    moved = _native.Program()
-    moved.random_seed = program.random_seed
-    for name in program.native.variable_names():
-        known = program.native.variable(name)
-        moved.add_variable(
-            name,
-            known.type,
-            known.shape,
-            known.lod_level,
-            known.persistable,
-            known.trainable,
-            known.stop_gradient,
-            known.is_data,
-        )
-    for op in program.ops:
+
+    def moved(op: Any) -> tuple[Any, ...]:
         kind, inputs, attributes = op.type, op.inputs, op.attributes
         parameter = inputs[0] if kind == "embedding" else attributes.get("parameter")
-        if kind in ("embedding", "sparse_embedding") and parameter in tables:
-            padding = attributes.get("padding_idx", -1)
-            kind, inputs = "sparse_embedding", inputs[-1:]
-            attributes = {**tables[parameter], "padding_idx": padding, "is_test": True}
-        moved.append(kind, inputs, op.outputs, attributes, op.where)
-    program.native = moved
-    program.stay()
+        if kind not in ("embedding", "sparse_embedding") or parameter not in tables:
+            return kind, inputs, attributes
+        padding = attributes.get("padding_idx", -1)
+        return "sparse_embedding", inputs[-1:], {**tables[parameter], "padding_idx": padding, "is_test": True}
+
+    rebuild(program, (), moved)
 
 
 def _has_what_it_names(program, entry):

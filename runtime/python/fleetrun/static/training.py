@@ -62,6 +62,12 @@ class Training:
         self.makes_gradients = False
         # Tells passes over the same files apart where trainers share them; 0 where they do not.
         self.part = 0
+        # (optimizer, loss, parameters, no_grad_set) of an optimizer's own minimize(), which can be undone.
+        self.minimized: tuple[Any, ...] | None = None
+        # Whether each trainer has all parameters, on servers too, and saves them as one that is alone.
+        self.is_whole = False
+        # Connects to the servers when the client is first asked for, where no script does it.
+        self.dial: Callable[[], object] | None = None
         self._client: _native.Client | None = None
         self._steps: Any = None
 
@@ -69,6 +75,9 @@ class Training:
     def client(self) -> Any:
         """The native client; None when there are no tables. Throws: Error(config) before
         fleet.init_worker()."""
+        if self._client is None and self.dial is not None:
+            dial, self.dial = self.dial, None
+            dial()
         if self._client is None and self.distributed:
             raise Error("config", "the servers are not connected", "call fleet.init_worker() before training")
         if self._client is None and self.plan.tables():

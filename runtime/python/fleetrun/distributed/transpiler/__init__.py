@@ -1,9 +1,8 @@
-"""paddle.distributed.transpiler and fluid.transpiler: configuration of the older strategies. Programs are not
-transpiled: fleet gives trainers and servers their parts."""
+"""paddle.distributed.transpiler and fluid.transpiler: what scripts before fleet train on servers with, and
+configuration of the older strategies."""
 
 from fleetrun import _lazy
 from fleetrun._arguments import warn_once
-from fleetrun._error import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,18 +16,6 @@ __all__ = [
     "release_memory",
     "RoundRobin",
 ]
-
-
-class DistributeTranspiler:
-    """Refused: a program is not taken apart after minimize(). Throws: Error(config)."""
-
-    def __init__(self, config: "Any" = None) -> None:
-        raise Error(
-            "config",
-            "fluid.DistributeTranspiler: a program is not taken apart after minimize()",
-            "use fleet: fleet.init(role), fleet.distributed_optimizer(optimizer).minimize(loss), then "
-            "fleet.init_server() and run_server() on servers, fleet.init_worker() on trainers",
-        )
 
 
 class PSDispatcher:
@@ -55,5 +42,8 @@ release_memory = memory_optimize
 
 __getattr__, __dir__ = _lazy.attach(
     __name__,
-    _lazy.names("distributed.fleet._configs", "DistributeTranspilerConfig ServerRuntimeConfig"),
+    {
+        **_lazy.names("distributed.fleet._program_transpiler", "DistributeTranspiler"),
+        **_lazy.names("distributed.fleet._configs", "DistributeTranspilerConfig ServerRuntimeConfig"),
+    },
 )

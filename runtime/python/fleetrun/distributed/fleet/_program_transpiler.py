@@ -1,0 +1,154 @@
+"""fluid.DistributeTranspiler: scripts of Paddle 1.x that minimize() as if alone, and then ask for the program
+of a trainer and for that of a server. Source: Paddle 1.8.5.
+
+The one that trains is minimized anew for servers. A server's start-up program makes its tables when it is
+run, and its program serves until all trainers have left. A trainer connects in its first step.
+"""
+
+from __future__ import annotations
+
+from fleetrun import framework
+from fleetrun._error import Error
+from fleetrun._types import Any, Callable, Program
+from fleetrun.distributed.fleet._configs import DistributeTranspilerConfig
+from fleetrun.distributed.fleet._fleet import the_fleet
+from fleetrun.distributed.fleet._roles import Role, UserDefinedRoleMaker
+from fleetrun.distributed.fleet._transpiler_strategy import strategy_of
+from fleetrun.static import training
+from fleetrun.static._runs import RUNS
+from fleetrun.static.undone import rebuild, undo_minimize
+
+__all__ = ["DistributeTranspiler"]
+
+
+class DistributeTranspiler:
+    """transpile(), then get_trainer_program() on a trainer, get_pserver_programs() on a server."""
+
+    def __init__(self, config: DistributeTranspilerConfig | None = None) -> None:
+        self.config = config or DistributeTranspilerConfig()
+        self._main: Any = None
+        self._endpoints: list[str] = []
+        self._trainers = 0
+
+    def transpile(
+        self,
+        trainer_id: int,
+        program: Program | None = None,
+        pservers: str = "127.0.0.1:6174",
+        trainers: int | str = 1,
+        sync_mode: bool = True,
+        startup_program: Program | None = None,
+        current_endpoint: str = "127.0.0.1:6174",
+    ) -> None:
+        """Takes the parameters of `program`, which minimize() was called on, to the servers.
+
+        Throws: Error(config) for a program that no optimizer's minimize() was called on, and for collective
+        modes.
+        """
+        if self.config.mode != "pserver" or isinstance(trainers, str):
+            raise Error(
+                "config",
+                f"fluid.DistributeTranspiler: mode {self.config.mode!r} with trainers={trainers!r}",
+                "for training without servers: fleet.init(is_collective=True), and "
+                "fleet.distributed_optimizer(optimizer).minimize(loss)",
+            )
+        self._main = program or framework.default_main_program()
+        now = training.training_of(self._main)
+        if now is None or now.minimized is None:
+            raise Error(
+                "config",
+                "fluid.DistributeTranspiler.transpile: no optimizer has minimized the program",
+                "call it after optimizer.minimize(loss), once",
+            )
+        optimizer, loss, parameters, no_grad_set = now.minimized
+        self._endpoints, self._trainers = pservers.split(","), int(trainers)
+        undo_minimize(self._main, now.startup)
+        if not optimizer.config.get("lazy_rows"):
+            rebuild(self._main, (), _with_all_rows)
+        optimizer.begin_again(self._main)
+        self.config.sync_mode = bool(sync_mode)
+        self._take_role(int(trainer_id), Role.WORKER)
+        the_fleet.distributed_optimizer(optimizer, strategy_of(self.config))
+        the_fleet.minimize(loss, now.startup, parameters, no_grad_set)
+        made = the_fleet.training
+        made.dial, made.is_whole = (
+            the_fleet.init_worker,
+            not any(table.sparse for table in made.plan.tables()),
+        )
+
+    def get_trainer_program(self, wait_port: bool = True) -> Program:
+        """The program that was given to transpile()."""
+        self._expect_transpiled("get_trainer_program")
+        return self._main
+
+    def get_pserver_program(self, endpoint: str) -> Program:
+        """A program which, when it is run, serves until all trainers have left."""
+        self._serve_at("get_pserver_program", endpoint)
+        return _doing(the_fleet.run_server)
+
+    def get_startup_program(
+        self,
+        endpoint: str,
+        pserver_program: Program | None = None,
+        startup_program: Program | None = None,
+    ) -> Program:
+        """A program which, when it is run, makes the server's tables."""
+        self._serve_at("get_startup_program", endpoint)
+        return _doing(the_fleet.init_server)
+
+    def get_pserver_programs(self, endpoint: str) -> tuple[Program, Program]:
+        """(get_pserver_program(), get_startup_program())."""
+        return self.get_pserver_program(endpoint), self.get_startup_program(endpoint)
+
+    def _expect_transpiled(self, call: str) -> None:
+        if self._main is None:
+            raise Error(
+                "config", f"fluid.DistributeTranspiler.{call} before transpile()", "call transpile() first"
+            )
+
+    def _serve_at(self, call: str, endpoint: str) -> None:
+        self._expect_transpiled(call)
+        if endpoint not in self._endpoints:
+            raise Error(
+                "config",
+                f"fluid.DistributeTranspiler.{call}({endpoint!r}): transpile() was given pservers="
+                f"{','.join(self._endpoints)!r}",
+                "a server's endpoint is one of these",
+            )
+        self._take_role(self._endpoints.index(endpoint), Role.SERVER)
+
+    def _take_role(self, rank: int, role: int) -> None:
+        maker = UserDefinedRoleMaker(
+            current_id=rank, role=role, worker_num=self._trainers, server_endpoints=self._endpoints
+        )
+        the_fleet.init(maker)
+
+
+def _with_all_rows(op: Any) -> tuple[Any, ...]:
+    """A lookup whose parameter every trainer has whole, as here in Paddle, which scripts save and infer with
+    like any other."""
+    rows = {"is_sparse": False} if op.type == "embedding" else {}
+    return op.type, op.inputs, {**op.attributes, **rows}
+
+
+class _ServerProgram(framework.Program):
+    """A server's variables are in its tables."""
+
+    def list_vars(self) -> Any:
+        """Refused, so that nothing is saved or loaded in vain. Throws: Error(config)."""
+        raise Error(
+            "config",
+            "a server's program of fluid.DistributeTranspiler has no variables",
+            "load and save on trainer 0: servers begin with its values",
+        )
+
+
+def _doing(work: Callable[[], None]) -> Program:
+    """A program that does this when it is run."""
+    program = _ServerProgram()
+
+    def after(_: Any) -> None:
+        work()
+
+    RUNS.of(program).after = after
+    return program
