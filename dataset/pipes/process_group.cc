@@ -13,16 +13,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <exception>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/process_environment.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -43,35 +40,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// Whether the process has no environment at all, or has ended. In the midst of execve() /proc/PID/environ
-/// is empty for a moment, of any process.
-bool has_no_environment(const std::string& directory) {
-  std::error_code none;
-  if (std::filesystem::read_symlink(directory + "/exe", none).empty()) return true;  // ended, or the kernel's
-  const std::string status = content_of(directory + "/stat");
-  const std::vector<std::string> fields = split(status.substr(status.rfind(')') + 1), ' ');
-  constexpr std::size_t env_start = 50 - 2, env_end = 51 - 2;  // as proc(5) numbers them, the name is the 2nd
-  if (fields.size() <= env_end) return true;
-  return fields[env_start] == fields[env_end] && fields[env_end] != "0";
-}
-
-/// Whether the process was started with `variable` ("NAME=VALUE").
-bool has_variable(const std::string& directory, const std::string& variable) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (;;) {
-    const std::string environment = '\0' + content_of(directory + "/environ");
-    if (environment.find('\0' + variable + '\0') != std::string::npos) return true;
-    if (environment.size() > 1 || has_no_environment(directory)) return false;
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-}
-
 bool kill_process(const UniqueFd& pidfd) noexcept {
   return ::syscall(SYS_pidfd_send_signal, pidfd.value(), SIGKILL, nullptr, 0) == 0;
 }
@@ -86,9 +54,10 @@ std::size_t kill_all_with(const std::string& variable) {
     const auto pid = parse_integer(entry.path().filename().string());
     struct stat status {};
     if (!pid || ::stat(directory.c_str(), &status) == -1 || status.st_uid != ::geteuid()) continue;
-    if (!has_variable(directory, variable)) continue;
-    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-    if (!process || !has_variable(directory, variable)) continue;  // still the same process
+    const auto number = static_cast<pid_t>(*pid);
+    if (!was_started_with(number, {variable})) continue;
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, number, 0)));
+    if (!process || !was_started_with(number, {variable})) continue;  // still the same process
     if (!kill_process(process)) continue;
     pollfd ended = {process.value(), POLLIN, 0};
     ::poll(&ended, 1, 1000);

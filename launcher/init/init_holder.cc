@@ -18,6 +18,7 @@
 #include "launcher/init/process_table.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
+#include "runtime/base/process_environment.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -348,7 +349,7 @@ std::vector<pid_t> InitHolder::left_over(std::uint32_t index) const {
   if (!traces->second.cgroup.path.empty()) return processes_in_cgroup(traces->second.cgroup.path);
   for (const pid_t child : own_children()) {
     if (index_of_.count(child) != 0 || state_of(child).state == "Z") continue;
-    if (session_of(child) == traces->second.session || environment_has(child, traces->second.marks))
+    if (session_of(child) == traces->second.session || was_started_with(child, traces->second.marks))
       found.push_back(child);
   }
   const std::vector<pid_t> orphans = found;

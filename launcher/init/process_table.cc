@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <unordered_map>
 
@@ -86,14 +85,6 @@ std::vector<pid_t> own_children() {
 
 pid_t session_of(pid_t pid) {
   return ::getsid(pid);
-}
-
-bool environment_has(pid_t pid, const std::vector<std::string>& entries) {
-  if (entries.empty()) return false;
-  const std::string text = '\0' + read_whole(place_of(pid, "environ")) + '\0';
-  return std::all_of(entries.begin(), entries.end(), [&](const std::string& entry) {
-    return text.find('\0' + entry + '\0') != std::string::npos;
-  });
 }
 
 KernelProcess state_of(pid_t pid) {

@@ -22,10 +22,6 @@ std::vector<pid_t> own_children();
 /// The session of the process; -1 when it is gone.
 pid_t session_of(pid_t pid);
 
-/// Does the environment that the process started its program with have every one of `entries` ("NAME=VALUE")?
-/// False for none, and where it may not be read.
-bool environment_has(pid_t pid, const std::vector<std::string>& entries);
-
 struct KernelProcess {
   std::string name;   // of its program, as the kernel knows it; empty: the process is gone
   std::string state;  // one letter: "R", "S", "D", "T", "Z" …
