@@ -45,13 +45,9 @@ int run_export_command(const std::vector<std::string>& arguments, const Environ&
     write_text(STDOUT_FILENO, kExportUsage + describe_flags(kExportFlags));
     return 0;
   }
-  if (words.words.size() > 1)
-    throw Error(ErrorKind::usage,
-                "export is about one job, and " + std::to_string(words.words.size()) + " are named");
   if (!words.has("tensorboard") && !words.has("otlp"))
     throw Error(ErrorKind::usage, "export has nowhere to go", "give --tensorboard=DIR, --otlp=URL or both");
-  const auto job = words.words.empty() ? std::nullopt : std::optional(words.words.front());
-  std::vector<std::string> program{choose_pod_directory(words.value("log_dir"), job, environment)};
+  std::vector<std::string> program{choose_pod_directory("export", words, environment)};
   for (const char* flag : {"tensorboard", "otlp", "events"}) {
     if (const auto value = words.value(flag)) program.push_back("--" + std::string(flag) + "=" + *value);
   }

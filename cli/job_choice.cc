@@ -44,6 +44,15 @@ std::string choose_pod_directory(const std::optional<std::string>& log_dir,
               "name the directory of the logs with --log_dir");
 }
 
+std::string choose_pod_directory(const std::string& command, const CommandArguments& words,
+                                 const Environ& environment) {
+  if (words.words.size() > 1)
+    throw Error(ErrorKind::usage,
+                command + " is about one job, and " + std::to_string(words.words.size()) + " are named");
+  const auto job = words.words.empty() ? std::nullopt : std::optional(words.words.front());
+  return choose_pod_directory(words.value("log_dir"), job, environment);
+}
+
 void write_text(int fd, std::string_view text) {
   write_bytes(fd, text_for(fd, text));
 }

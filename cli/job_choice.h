@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_flags.h"
 #include "launcher/host/run_directory.h"
 #include "runtime/base/environ.h"
 
@@ -19,6 +20,10 @@ launcher::JobEntry choose_job(std::string_view command, const std::vector<std::s
 /// Throws: Error(host) where there is none.
 std::string choose_pod_directory(const std::optional<std::string>& log_dir,
                                  const std::optional<std::string>& job, const Environ& environment);
+/// The same of a command about the job that its only word names, if there is one, and with its --log_dir.
+/// Throws: Error(usage) for several words, too.
+std::string choose_pod_directory(const std::string& command, const CommandArguments& words,
+                                 const Environ& environment);
 
 /// Writes all of `text`, on a terminal as TerminalText; what the reader does not take is lost.
 void write_text(int fd, std::string_view text);

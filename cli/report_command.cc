@@ -143,11 +143,7 @@ int run_report_command(const std::vector<std::string>& arguments, const Environ&
     write_text(STDOUT_FILENO, kReportUsage + describe_flags(kReportFlags));
     return 0;
   }
-  if (words.words.size() > 1)
-    throw Error(ErrorKind::usage,
-                "report is about one job, and " + std::to_string(words.words.size()) + " are named");
-  const auto job = words.words.empty() ? std::nullopt : std::optional(words.words.front());
-  const std::string directory = choose_pod_directory(words.value("log_dir"), job, environment);
+  const std::string directory = choose_pod_directory("report", words, environment);
   const std::string path = directory + "/" + launcher::kRecordName;
   if (::access(path.c_str(), R_OK) != 0)
     throw Error(
