@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEADLINE = 30  # seconds after which a test that waits has failed
 
@@ -34,6 +36,19 @@ def reachable_fleetrun(work):
         if str(directory).startswith("/tmp/"):
             directory.chmod(0o755)
     return folder / "fleetrun"
+
+
+@contextlib.contextmanager
+def small_file_system(directory, options):
+    """A tmpfs over `directory`; skips where none may be mounted: not root, or a container's root."""
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(directory)],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no file system may be mounted here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(directory)], check=True)
 
 
 def clean_environment(**more):

@@ -3,11 +3,10 @@ Nothing is started, no log directory is made."""
 
 import os
 import socket
-import subprocess
 
 import pytest
 
-from fleetrun_job import clean_environment, reachable_fleetrun, refused
+from fleetrun_job import clean_environment, reachable_fleetrun, refused, small_file_system
 
 
 def test_no_script(work):
@@ -194,15 +193,11 @@ def test_a_shared_log_directory_in_which_another_has_logs(work):
             executable=reachable_fleetrun(work), preexec_fn=lambda: os.setuid(54321))
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="root mounts a small file system here")
 def test_a_log_directory_without_room(work):
     log = work.directory / "log"
     log.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=3", "tmpfs", str(log)], check=True)
-    try:
+    with small_file_system(log, "size=64k,nr_inodes=3"):
         refused(work, "/bin/true", says="cannot be made: No space left on device")
-    finally:
-        subprocess.run(["umount", "-l", str(log)], check=True)
 
 
 def test_lines_that_cannot_be_written_do_not_fail_a_job(work):

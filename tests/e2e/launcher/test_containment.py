@@ -312,6 +312,8 @@ def test_a_job_runs_in_a_cgroup_in_which_everything_was_killed_before(work):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a setuid program needs root to be made")
+@pytest.mark.skipif("NoNewPrivs:\t1" in pathlib.Path("/proc/self/status").read_text(),
+                    reason="setuid programs have no effect under no_new_privs")
 def test_a_process_that_may_not_be_killed_is_named_and_not_waited_for():
     """It becomes root's; fleetrun is nobody's."""
     nobody = 65534

@@ -11,7 +11,7 @@ import subprocess
 import termios
 
 import pytest
-from fleetrun_job import Job, clean_environment, find_fleetrun, wait_until
+from fleetrun_job import Job, clean_environment, find_fleetrun, small_file_system, wait_until
 
 TALK = """#!/bin/sh
 echo "I am $TRAINING_ROLE ${PADDLE_TRAINER_ID:-$PADDLE_PORT}"
@@ -149,18 +149,14 @@ def test_a_restarted_job_has_a_log_for_each_attempt_through_a_writer_too(work):
         assert work.run("logs", "--attempt=1").out == "attempt 1\n"
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="root mounts a small file system here")
 def test_a_full_disk_costs_what_does_not_fit_and_not_the_job(work):
     log = work.directory / "log"
     log.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(log)], check=True)
-    try:
+    with small_file_system(log, "size=64k"):
         job = work.run("--log_through", "--show=none", "/bin/sh", "-c", "yes | head -c 1000000; true")
         assert job.status == 0, job.err
         assert job.err.count("is dropped: No space left on device") == 1
         assert "what trainer 0 writes to log/workerlog.0 is dropped" in job.err
-    finally:
-        subprocess.run(["umount", "-l", str(log)], check=True)
 
 
 def test_a_log_directory_that_is_deleted_costs_the_job_nothing(work):
@@ -210,7 +206,6 @@ def test_the_writer_does_not_outlive_a_fleetrun_that_is_killed(work):
     assert job.log("workerlog.1") == "last words"
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="root mounts a small file system here")
 def test_a_full_log_device_is_named_and_last_words_are_kept_in_memory(work, python):
     script = work.script("train.py",
                          "import os\n"
@@ -224,13 +219,10 @@ def test_a_full_log_device_is_named_and_last_words_are_kept_in_memory(work, pyth
     log.mkdir()
     for more, said in (([], "the device of its log is full (log/workerlog.0, 0 B of 64.0 KiB free)"),
                        (["--log_through"], "RuntimeError: the model is not there")):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(log)], check=True)
-        try:
+        with small_file_system(log, "size=64k"):
             job = work.run(*more, f"--python={python}", "--show=none", script)
             assert job.status == 1
             assert said in job.err, job.err
-        finally:
-            subprocess.run(["umount", "-l", str(log)], check=True)
 
 
 def test_the_first_signal_is_told_at_every_level(work):

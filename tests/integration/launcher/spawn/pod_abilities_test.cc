@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,7 +73,11 @@ TEST_CASE("a process is bound to the cores it is given, and cores that do not ex
   ProcessSpec no_memory = TestPod::shell("exit 0");
   no_memory.memory_nodes = {9999};
   pod->start(2, no_memory, pod.extras());
-  CHECK(pod.await<FailedFrame>().stage == "memory nodes");
+  // A container may forbid the preference, and the process does without.
+  if (::syscall(SYS_set_mempolicy, 0, nullptr, 0) == 0)
+    CHECK(pod.await<FailedFrame>().stage == "memory nodes");
+  else
+    CHECK(WEXITSTATUS(pod.await<ExitedFrame>().wait_status) == 0);
   pod.finish();
 }
 
