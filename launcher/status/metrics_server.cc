@@ -16,10 +16,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <system_error>
 
+#include "launcher/net/request_acceptor.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -32,10 +32,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kMaxHead = 8192;
-constexpr int kMaxConnections = 16;
+constexpr std::size_t kMaxConnections = 16;
 constexpr int kBacklog = SOMAXCONN;  // who meets a full queue is dropped, and tries again after a second
-constexpr std::chrono::milliseconds kBreath{
-    100};  // before another accept, when there are no descriptors left
 constexpr std::string_view kUnix = "unix:";
 constexpr const char* kHint =
     "write --metrics=9090 (on this host alone), --metrics=0.0.0.0:9090 or --metrics=/path/of/a/socket";
@@ -102,30 +100,23 @@ std::string http(std::string_view status, std::string_view type, std::string_vie
 }
 
 /// One request. Owned by the handlers of its operations.
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : public RequestConnection, public std::enable_shared_from_this<Connection> {
  public:
-  using Count = std::shared_ptr<int>;  // of open connections; with the server and the other connections
+  Connection(asio::io_context& loop, int socket, const std::function<std::string()>& text,
+             std::chrono::milliseconds patience)
+      : socket_(loop, socket), deadline_(loop), text_(text), patience_(patience) {}
 
-  Connection(asio::io_context& loop, int socket, Count count, const std::function<std::string()>& text)
-      : socket_(loop, socket), deadline_(loop), count_(std::move(count)), text_(text) {
-    ++*count_;
-  }
-  ~Connection() { --*count_; }
-  /// Its request is not whole yet.
-  bool is_half() const noexcept { return answer_.empty(); }
-  void close() {
+  bool is_half() const noexcept override { return answer_.empty(); }
+  void close() noexcept override {
     error_code ignored;
     socket_.close(ignored);
   }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
-  void begin(std::chrono::milliseconds patience) {
+  void begin() override {
     // One deadline for all of it: the request, and as long again for the answer.
-    deadline_.expires_after(2 * patience);
+    deadline_.expires_after(2 * patience_);
     deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
-      error_code ignored;
-      if (const auto self = weak.lock(); self && !error) self->socket_.close(ignored);
+      if (const auto self = weak.lock(); self && !error) self->close();
     });
     asio::async_read_until(socket_, asio::dynamic_buffer(head_, kMaxHead), "\r\n\r\n",
                            [self = shared_from_this()](const error_code& error, std::size_t) {
@@ -155,8 +146,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::posix::stream_descriptor socket_;
   asio::steady_timer deadline_;
-  Count count_;
   std::function<std::string()> text_;
+  std::chrono::milliseconds patience_;
   std::string head_, answer_;
   char rest_[1024];
 };
@@ -165,14 +156,11 @@ class Server final : public MetricsServer {
  public:
   Server(asio::io_context& loop, UniqueFd listener, std::string address, std::function<std::string()> text,
          std::chrono::milliseconds patience)
-      : loop_(loop),
-        listener_(loop, listener.release()),
-        breath_(loop),
-        address_(std::move(address)),
-        text_(std::move(text)),
-        patience_(patience) {
-    wait();
-  }
+      : address_(std::move(address)),
+        acceptor_(loop, std::move(listener), kMaxConnections,
+                  [&loop, text = std::move(text), patience](UniqueFd socket) {
+                    return std::make_shared<Connection>(loop, socket.release(), text, patience);
+                  }) {}
   ~Server() override {
     if (address_.starts_with(kUnix)) ::unlink(address_.c_str() + kUnix.size());
   }
@@ -180,48 +168,8 @@ class Server final : public MetricsServer {
   const std::string& address() const noexcept override { return address_; }
 
  private:
-  void wait() {
-    listener_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
-      UniqueFd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
-        return wait_later();
-      if (socket && (*open_ < kMaxConnections || push_out_one())) {
-        const auto connection = std::make_shared<Connection>(loop_, socket.release(), open_, text_);
-        begun_.push_back(connection);
-        connection->begin(patience_);
-      }
-      wait();
-    });
-  }
-
-  /// Who asks for nothing makes room for others: the oldest whose request is not whole. False: there is none.
-  bool push_out_one() {
-    std::erase_if(begun_, [](const auto& weak) {
-      const auto connection = weak.lock();
-      return !connection || !connection->is_half();
-    });
-    if (begun_.empty()) return false;
-    begun_.front().lock()->close();
-    begun_.pop_front();
-    return true;
-  }
-
-  void wait_later() {
-    breath_.expires_after(kBreath);
-    breath_.async_wait([this](const error_code& error) {
-      if (!error) wait();
-    });
-  }
-
-  asio::io_context& loop_;
-  asio::posix::stream_descriptor listener_;
-  asio::steady_timer breath_;
-  std::string address_;
-  std::function<std::string()> text_;
-  std::chrono::milliseconds patience_;
-  Connection::Count open_ = std::make_shared<int>(0);
-  std::deque<std::weak_ptr<Connection>> begun_;  // the oldest first
+  const std::string address_;
+  RequestAcceptor acceptor_;
 };
 
 }  // namespace

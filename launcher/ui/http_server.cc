@@ -1,20 +1,16 @@
 #include "launcher/ui/http_server.h"
 
-#include <sys/socket.h>
-
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <deque>
 #include <utility>
 
+#include "launcher/net/request_acceptor.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {
@@ -23,9 +19,6 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-
-constexpr std::chrono::milliseconds kBreath{
-    100};  // before another accept, when there are no descriptors left
 
 /// Nothing but the page's own files is loaded, nobody frames it, nothing is kept.
 void add_defences(http::response<http::string_body>& response) {
@@ -40,33 +33,21 @@ void add_defences(http::response<http::string_body>& response) {
 }
 
 /// One request. Owned by the handlers of its operations.
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : public RequestConnection, public std::enable_shared_from_this<Connection> {
  public:
-  using Count = std::shared_ptr<int>;  // of open connections; with the server and the other connections
-
-  Connection(asio::io_context& loop, int socket, Count count, const UiHandler& handler,
-             const UiLimits& limits)
-      : socket_(loop, asio::ip::tcp::v4(), socket),
-        deadline_(loop),
-        count_(std::move(count)),
-        handler_(handler),
-        limits_(limits) {
-    ++*count_;
+  Connection(asio::io_context& loop, int socket, const UiHandler& handler, const UiLimits& limits)
+      : socket_(loop, asio::ip::tcp::v4(), socket), deadline_(loop), handler_(handler), limits_(limits) {
     parser_.header_limit(static_cast<std::uint32_t>(limits.head_bytes));
     parser_.body_limit(limits.body_bytes);
   }
-  ~Connection() { --*count_; }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
-  /// Its request is not whole yet.
-  bool is_half() const noexcept { return !asked_; }
-  void close() {
+  bool is_half() const noexcept override { return !asked_; }
+  void close() noexcept override {
     error_code ignored;
     socket_.close(ignored);
   }
 
-  void begin() {
+  void begin() override {
     close_after(limits_.to_ask);
     http::async_read(
         socket_, buffer_, parser_,
@@ -138,7 +119,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   asio::ip::tcp::socket socket_;
   asio::steady_timer deadline_;
-  Count count_;
   const UiHandler handler_;
   const UiLimits limits_;
   boost::beast::flat_buffer buffer_;
@@ -151,57 +131,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
 class Server final : public UiServer {
  public:
   Server(asio::io_context& loop, UniqueFd listener, UiHandler handler, const UiLimits& limits)
-      : loop_(loop),
-        listener_(loop, listener.release()),
-        breath_(loop),
-        handler_(std::move(handler)),
-        limits_(limits) {
-    wait();
-  }
+      : acceptor_(loop, std::move(listener), limits.connections,
+                  [&loop, handler = std::move(handler), limits](UniqueFd socket) {
+                    return std::make_shared<Connection>(loop, socket.release(), handler, limits);
+                  }) {}
 
  private:
-  void wait() {
-    listener_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
-      UniqueFd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
-        return wait_later();
-      std::erase_if(begun_, [](const auto& weak) {
-        const auto connection = weak.lock();
-        return !connection || !connection->is_half();
-      });
-      if (socket && (*open_ < limits_.connections || push_out_one())) {
-        const auto connection =
-            std::make_shared<Connection>(loop_, socket.release(), open_, handler_, limits_);
-        begun_.push_back(connection);
-        connection->begin();
-      }
-      wait();
-    });
-  }
-
-  /// False: every request is whole, and being answered.
-  bool push_out_one() {
-    if (begun_.empty()) return false;
-    begun_.front().lock()->close();
-    begun_.pop_front();
-    return true;
-  }
-
-  void wait_later() {
-    breath_.expires_after(kBreath);
-    breath_.async_wait([this](const error_code& error) {
-      if (!error) wait();
-    });
-  }
-
-  asio::io_context& loop_;
-  asio::posix::stream_descriptor listener_;
-  asio::steady_timer breath_;
-  const UiHandler handler_;
-  const UiLimits limits_;
-  Connection::Count open_ = std::make_shared<int>(0);
-  std::deque<std::weak_ptr<Connection>> begun_;  // whose requests are not whole, the oldest first
+  RequestAcceptor acceptor_;
 };
 
 }  // namespace

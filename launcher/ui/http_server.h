@@ -17,7 +17,7 @@ namespace fleetrun::launcher {
 
 struct UiLimits {
   std::size_t head_bytes = 16'384, body_bytes = 65'536;
-  int connections = 64;  // the oldest whose request is not whole makes room for one more
+  std::size_t connections = 64;  // the oldest whose request is not whole makes room for one more
   std::chrono::milliseconds to_ask{10'000}, to_take{30'000};  // the request; the answer
 };
 
