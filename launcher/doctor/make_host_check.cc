@@ -162,6 +162,7 @@ MasterFacts ask_master(const Endpoint& master) {
     return facts;
   }
   for (const SocketAddress& address : found.addresses) {
+    if (!may_be_own(address)) continue;
     const UniqueFd listener = listening_socket(address);
     facts.busy = facts.busy || (!listener && errno == EADDRINUSE);
     facts.ours = facts.ours || listener || facts.busy;
