@@ -168,7 +168,7 @@ void Inbox::hand_over(Receive& receive, int source, std::span<const std::byte> b
                                   std::to_string(receive.bytes.size()) + " are received",
                               "send and receive tensors of one size"));
   }
-  if (receive.bytes.data() != bytes.data()) std::memcpy(receive.bytes.data(), bytes.data(), bytes.size());
+  if (receive.bytes.data() != bytes.data()) std::ranges::copy(bytes, receive.bytes.begin());
   end(receive, std::nullopt);
 }
 
