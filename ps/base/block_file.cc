@@ -97,8 +97,13 @@ BlockWriter::BlockWriter(const std::string& path) : path_(path), file_(make_file
   start_block();
 }
 
+BlockWriter::BlockWriter(std::vector<std::byte>& memory) : memory_(&memory) {
+  block_.reserve(sizeof(BlockHead) + kBlockBytes);
+  start_block();
+}
+
 BlockWriter::~BlockWriter() {
-  if (!finished_) ::unlink(path_.c_str());
+  if (!finished_ && !memory_) ::unlink(path_.c_str());
 }
 
 void BlockWriter::start_block() {
@@ -122,9 +127,13 @@ void BlockWriter::flush_block() {
   head.checksum = checksum_of(blocks_++, head.length, std::span(block_).subspan(sizeof head));
   std::memcpy(block_.data(), &head, sizeof head);
   digest_.add(block_);
-  write_all(file_.value(), block_.data(), block_.size(), path_);
+  if (memory_) {
+    memory_->insert(memory_->end(), block_.begin(), block_.end());
+  } else {
+    write_all(file_.value(), block_.data(), block_.size(), path_);
+  }
   // The disk begins now with what it would otherwise only get at the end; that it cannot is not an error.
-  if (blocks_ % kBlocksOnTheWay == 0) {
+  if (!memory_ && blocks_ % kBlocksOnTheWay == 0) {
     ::sync_file_range(file_.value(), static_cast<off_t>(begun_),
                       static_cast<off_t>(bytes_ + block_.size() - begun_), SYNC_FILE_RANGE_WRITE);
     begun_ = bytes_ + block_.size();
@@ -136,7 +145,7 @@ void BlockWriter::flush_block() {
 BlockWriter::Written BlockWriter::finish() {
   if (block_.size() > sizeof(BlockHead)) flush_block();
   flush_block();  // the empty one that ends the file
-  check_errno(::fsync(file_.value()), "fsync", path_);
+  if (!memory_) check_errno(::fsync(file_.value()), "fsync", path_);
   finished_ = true;
   return {bytes_, digest_.value()};
 }
@@ -159,13 +168,19 @@ BlockReader::BlockReader(const std::string& path, std::uint64_t bytes) : path_(p
   }
 }
 
+BlockReader::BlockReader(std::string name, std::span<const std::byte> memory)
+    : path_(std::move(name)), memory_(memory), left_(memory.size()) {}
+
 void BlockReader::fail(const std::string& what) const {
   throw Error(ErrorKind::data, path_ + ": " + what);
 }
 
 void BlockReader::read_file(void* out, std::size_t size) {
-  if (size > left_ || read_all(file_.value(), out, size, path_) != size) {
-    fail("the file ends within block " + std::to_string(blocks_));
+  const bool has_all = size <= left_ && (!file_ || read_all(file_.value(), out, size, path_) == size);
+  if (!has_all) fail("the file ends within block " + std::to_string(blocks_));
+  if (!file_) {
+    std::ranges::copy(memory_.first(size), static_cast<std::byte*>(out));
+    memory_ = memory_.subspan(size);
   }
   left_ -= size;
 }

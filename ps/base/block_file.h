@@ -27,6 +27,8 @@ namespace fleetrun::ps {
 class BlockWriter {
  public:
   explicit BlockWriter(const std::string& path);
+  /// The same bytes, added to `memory`, which outlives it; finish() syncs nothing.
+  explicit BlockWriter(std::vector<std::byte>& memory);
   ~BlockWriter();
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
@@ -53,6 +55,7 @@ class BlockWriter {
 
   std::string path_;
   UniqueFd file_;
+  std::vector<std::byte>* memory_ = nullptr;  // instead of a file
   bool finished_ = false;
   std::uint64_t blocks_ = 0;
   std::uint64_t bytes_ = 0;
@@ -66,6 +69,8 @@ class BlockReader {
  public:
   /// `bytes` is what BlockWriter::finish() returned. Takes no symbolic link, and nothing but a file.
   BlockReader(const std::string& path, std::uint64_t bytes);
+  /// What a writer put into memory, which outlives this. `name` is how errors call it.
+  BlockReader(std::string name, std::span<const std::byte> memory);
 
   void read(void* out, std::size_t size);
   template <class T>
@@ -90,6 +95,7 @@ class BlockReader {
 
   std::string path_;
   UniqueFd file_;
+  std::span<const std::byte> memory_;  // what is left of it, where there is no file
   std::uint64_t left_ = 0;
   std::uint64_t blocks_ = 0;
   ContentDigest digest_;

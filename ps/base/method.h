@@ -38,9 +38,11 @@ enum class Method : std::uint16_t {
   assign,
   measure,
   who_waits,
+  follow,
+  hand_back,
 };
 inline constexpr std::size_t kMethodCount =
-    static_cast<std::size_t>(Method::who_waits) + 1;  // the last one's
+    static_cast<std::size_t>(Method::hand_back) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 }  // namespace fleetrun::ps::wire

@@ -29,7 +29,8 @@ constexpr std::array<std::string_view, kMethodCount> kMethods = {
     "begin_pass",     "leave_pass",   "barrier",   "all_reduce",   "rows",        "save_begin",
     "save_part",      "save_commit",  "save_end",  "load_prepare", "load_commit", "load_abort",
     "stat",           "pull_touched", "get",       "shrink",       "save_freeze", "save_settle",
-    "take_staleness", "keep_pace",    "save_text", "assign",       "measure",     "who_waits"};
+    "take_staleness", "keep_pace",    "save_text", "assign",       "measure",     "who_waits",
+    "follow",         "hand_back"};
 
 constexpr std::size_t kSequenceAt = offsetof(RawHeader, sequence);
 constexpr std::size_t kMethodAt = offsetof(RawHeader, method);

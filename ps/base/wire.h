@@ -46,6 +46,7 @@
 //   shrink     table u32           reply erased u64, or nothing: it was done before
 //   take_staleness                 reply pushes u64, total u64, highest u64 (ps/sync/staleness.h)
 //   who_waits  milliseconds u64    reply text: who waits for whom, where nobody has gone on for so long
+//   follow, hand_back   between a server and its standby: ps/base/standby.h
 //   keep_pace  step u64, bound u64: answered when the thread may begin the step (staleness_bound.h)
 //
 // Rows and gradients of a section whose flags (sparse) or encoding (dense) say so are shorter than f32

@@ -209,6 +209,14 @@ void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
   if (answer.epochs.size() > marks.size()) marks = answer.epochs;
 }
 
+void check_has(const Welcome& welcome, std::uint64_t answered, const std::string& name) {
+  if (welcome.next_change > answered) return;
+  throw Error(ErrorKind::data,
+              name + " has come back without change " + std::to_string(welcome.next_change) +
+                  ", which it had answered",
+              "start the job again; --ps_checkpoint DIR keeps it");
+}
+
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,
                                             std::vector<std::unique_ptr<Channel>> channels,
                                             const Welcome& welcome) {

@@ -35,6 +35,9 @@ struct Welcome {
   void add(std::uint32_t rank, const wire::Greeting& answer);
 };
 
+/// Throws: Error(data) naming the server that has come back without a change that it had answered.
+void check_has(const Welcome& welcome, std::uint64_t answered, const std::string& name);
+
 /// `channels` in rank order; every server has accepted a hello with this incarnation, and answered `welcome`.
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,
                                             std::vector<std::unique_ptr<Channel>> channels,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ps/base/outcome.h"
+#include "ps/base/push_history.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -30,6 +31,13 @@ struct Sent {
   std::shared_ptr<Call> call;
   bool ended = false;
   std::optional<Error> error;  // instead of the call's
+
+  bool is_numbered_change() const noexcept {
+    using enum wire::Method;
+    const bool is_change = header.method == push || header.method == assign || header.method == set_dense ||
+                           header.method == shrink;
+    return is_change && header.sequence != 0;
+  }
 
   void end(bool has_failed) {
     ended = true;
@@ -55,6 +63,7 @@ struct RecoveringChannel::State : std::enable_shared_from_this<State> {
   std::uint64_t lost = 0;  // the newest generation that is
   std::map<std::uint64_t, std::shared_ptr<Sent>> unanswered;
   std::uint64_t next = 1;
+  PushHistory answered;  // changes
   std::optional<Error> failure;
   std::thread thread;
 
@@ -173,6 +182,7 @@ void RecoveringChannel::State::settle(const std::shared_ptr<Sent>& sent) {
     return;
   }
   unanswered.erase(sent->number);
+  if (!sent->failed && sent->is_numbered_change()) answered.note(sent->header.sequence);
   sent->end(sent->failed);
 }
 
@@ -193,12 +203,13 @@ bool RecoveringChannel::State::reconnect(std::unique_lock<std::mutex>& lock) {
   std::shared_ptr<Channel> before = std::move(channel);
   channel.reset();
   const std::uint64_t of = generation + 1;
+  const std::uint64_t upto = answered.prefix();
   lock.unlock();
   before.reset();
   std::shared_ptr<Channel> fresh;
   std::optional<Error> error;
   try {
-    fresh = connect(on_lost(of), ending);
+    fresh = connect(on_lost(of), ending, upto);
   } catch (const Error& why) {
     error = why;
   }
@@ -226,14 +237,15 @@ RecoveringChannel::RecoveringChannel(std::string name, Reconnect connect)
           std::move(name),
           [&connect](std::function<void()> on_lost) {
             const std::atomic<bool> never{false};
-            return connect(std::move(on_lost), never);
+            return connect(std::move(on_lost), never, 0);
           },
           connect) {}
 
 RecoveringChannel::RecoveringChannel(std::string name, const First& first, Reconnect connect,
-                                     const InFlight::Limits& limits)
+                                     const InFlight::Limits& limits, std::uint64_t answered)
     : name_(std::move(name)), in_flight_(name_, limits), state_(std::make_shared<State>()) {
   state_->connect = std::move(connect);
+  state_->answered = PushHistory::restore(answered, {});
   state_->generation = 1;
   state_->channel = first(state_->on_lost(1));
   state_->thread = std::thread([state = state_.get()] { state->run(); });

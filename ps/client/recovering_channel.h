@@ -14,10 +14,11 @@
 namespace fleetrun::ps {
 
 /// Connects to the server again, with the hello of the same incarnation. Calls the function it is given, from
-/// any thread, once that connection is lost. Gives up soon when the flag is set.
+/// any thread, once that connection is lost. Gives up soon when the flag is set. `answered`: the server has
+/// answered every change up to this one; it must still know of them.
 /// Throws: Error, when the server does not come back, or not as it was: then nothing more is tried.
-using Reconnect =
-    std::function<std::unique_ptr<Channel>(std::function<void()> on_lost, const std::atomic<bool>& give_up)>;
+using Reconnect = std::function<std::unique_ptr<Channel>(
+    std::function<void()> on_lost, const std::atomic<bool>& give_up, std::uint64_t answered)>;
 
 class RecoveringChannel final : public Channel {
  public:
@@ -25,8 +26,9 @@ class RecoveringChannel final : public Channel {
   RecoveringChannel(std::string name, Reconnect connect);
   /// Of a connection that is there: `first` is called with what it is to call when it is lost.
   using First = std::function<std::unique_ptr<Channel>(std::function<void()> on_lost)>;
+  /// `answered`: the changes up to this one, to earlier connections of the client.
   RecoveringChannel(std::string name, const First& first, Reconnect connect,
-                    const InFlight::Limits& limits = {});
+                    const InFlight::Limits& limits = {}, std::uint64_t answered = 0);
   /// Gives up what is under way.
   ~RecoveringChannel() override;
   RecoveringChannel(const RecoveringChannel&) = delete;

@@ -246,9 +246,10 @@ struct Known {
   std::uint64_t incarnation;
   std::shared_ptr<Answers> answers;  // shared by the client's channels
   std::uint64_t server;              // wire::HelloAnswer::server
+  std::uint64_t next_change;         // likewise, the least of all servers
 
-  std::unique_ptr<Channel> connect_again(std::function<void()> on_lost,
-                                         const std::atomic<bool>& give_up) const {
+  std::unique_ptr<Channel> connect_again(std::function<void()> on_lost, const std::atomic<bool>& give_up,
+                                         std::uint64_t answered) const {
     ConnectOptions patient = options;
     patient.connect_timeout = options.recover_within;
     std::vector<std::unique_ptr<RpcChannel>> one;
@@ -261,6 +262,7 @@ struct Known {
       throw Error(ErrorKind::data, name + " was restarted without its data",
                   "start the job again; --ps_checkpoint DIR keeps it");
     }
+    check_has(welcome, answered, name);
     one[0]->when_lost(std::move(on_lost));
     log::info("trainer " + std::to_string(client.trainer) + " goes on with " + name);
     return std::move(one[0]);
@@ -274,12 +276,14 @@ std::unique_ptr<Channel> recovering(Known known, std::unique_ptr<RpcChannel> cha
     return std::move(channel);
   };
   const InFlight::Limits limits = limits_of(known.client);
+  const std::uint64_t answered = known.next_change - 1;
   return std::make_unique<RecoveringChannel>(
       name, first,
-      [known = std::move(known)](std::function<void()> on_lost, const std::atomic<bool>& give_up) {
-        return known.connect_again(std::move(on_lost), give_up);
+      [known = std::move(known)](std::function<void()> on_lost, const std::atomic<bool>& give_up,
+                                 std::uint64_t answered) {
+        return known.connect_again(std::move(on_lost), give_up, answered);
       },
-      limits);
+      limits, answered);
 }
 
 }  // namespace
@@ -304,7 +308,8 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
                 options,
                 introduced.incarnation,
                 introduced.answers,
-                introduced.welcome.servers[rank]};
+                introduced.welcome.servers[rank],
+                introduced.welcome.next_change};
     std::unique_ptr<RpcChannel> channel = std::move(introduced.channels[rank]);
     if (options.recover_within.count() > 0) {
       channels.push_back(recovering(std::move(known), std::move(channel)));

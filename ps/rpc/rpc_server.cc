@@ -310,9 +310,12 @@ struct RpcServer::State {
   void go_on() {
     const auto& recovery = server.recovery();
     if (!recovery) return;
-    log::info("server " + std::to_string(rank) + " goes on from checkpoint " +
-              std::to_string(recovery->checkpoint) + " and " + std::to_string(recovery->records) +
-              " records of its log");
+    if (recovery->standby.empty())
+      log::info("server " + std::to_string(rank) + " goes on from checkpoint " +
+                std::to_string(recovery->checkpoint) + " and " + std::to_string(recovery->records) +
+                " records of its log");
+    else
+      log::info("server " + std::to_string(rank) + " goes on from its standby on " + recovery->standby);
     if (!recovery->fallen_back.empty()) log::warning(recovery->fallen_back);
     for (const ClientId& client : recovery->awaited) give_time(client, TrainerRegistry::kBeforeRestart);
     // Its trainers may not have heard that their goodbyes were taken.

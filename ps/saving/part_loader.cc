@@ -32,6 +32,8 @@ class PieceReader {
  public:
   PieceReader(std::string path, const SavedPiece& piece, Loading& loading)
       : path_(std::move(path)), piece_(piece), loading_(loading), in_(path_, piece.bytes) {}
+  PieceReader(std::string name, const SavedPiece& piece, std::span<const std::byte> memory, Loading& loading)
+      : path_(std::move(name)), piece_(piece), loading_(loading), in_(path_, memory) {}
 
   void read(std::uint32_t rank, std::uint32_t piece);
 
@@ -321,6 +323,22 @@ const TableConfig* find_incomplete(const Loading& loading) {
   return nullptr;
 }
 
+// Every dense table of this server, without values yet.
+void make_room(Loading& loading) {
+  for (const TableConfig& config : loading.tables) {
+    if (config.kind != TableConfig::Kind::dense) continue;
+    DenseTable::Contents empty = loading.set.dense(config.id).contents();
+    empty.has_values = true;
+    loading.dense.emplace(config.id, std::move(empty));
+  }
+}
+
+void take_out(Loading& loading, LoadedTables& out) {
+  for (auto& [id, contents] : loading.dense) out.tables->dense(id).restore(std::move(contents));
+  out.named = std::move(loading.named);
+  out.erased = std::move(loading.erased);
+}
+
 }  // namespace
 
 LoadedTables load_parts(const std::string& directory, const Manifest& manifest, ServerPlace place,
@@ -329,12 +347,7 @@ LoadedTables load_parts(const std::string& directory, const Manifest& manifest, 
   out.manifest = manifest;
   out.tables = std::make_unique<TableSet>(tables, place);
   Loading loading{manifest, place, tables, *out.tables};
-  for (const TableConfig& config : tables) {
-    if (config.kind != TableConfig::Kind::dense) continue;
-    DenseTable::Contents empty = out.tables->dense(config.id).contents();
-    empty.has_values = true;
-    loading.dense.emplace(config.id, std::move(empty));
-  }
+  make_room(loading);
   const auto servers = static_cast<std::uint32_t>(manifest.parts.size());
   std::vector<PieceOfPart> own;
   std::vector<PieceOfPart> others;
@@ -353,11 +366,51 @@ LoadedTables load_parts(const std::string& directory, const Manifest& manifest, 
   if (const TableConfig* table = find_incomplete(loading)) {
     throw Error(ErrorKind::data, directory + ": values of table '" + table->name + "' are missing");
   }
-  for (auto& [id, contents] : loading.dense) out.tables->dense(id).restore(std::move(contents));
-  out.named = std::move(loading.named);
-  out.erased = std::move(loading.erased);
+  take_out(loading, out);
   out.tables->marks().set_number(manifest.changes.number);
   return out;
+}
+
+struct PartAssembler::State {
+  std::string name;
+  std::vector<TableConfig> tables;
+  LoadedTables out;
+  Loading loading;
+  std::uint32_t added = 0;
+
+  State(ServerPlace place, const std::vector<TableConfig>& configs, std::uint32_t pieces)
+      : name("the state of server " + std::to_string(place.rank)),
+        tables(configs),
+        out{std::make_unique<TableSet>(configs, place), {}, manifest_of(place, pieces)},
+        loading{out.manifest, place, tables, *out.tables} {
+    make_room(loading);
+  }
+
+  static Manifest manifest_of(const ServerPlace& place, std::uint32_t pieces) {
+    Manifest manifest;
+    manifest.parts.resize(place.servers);
+    manifest.parts[place.rank].resize(pieces);
+    return manifest;
+  }
+};
+
+PartAssembler::PartAssembler(ServerPlace place, const std::vector<TableConfig>& tables, std::uint32_t pieces)
+    : state_(std::make_unique<State>(place, tables, pieces)) {}
+
+PartAssembler::~PartAssembler() = default;
+
+void PartAssembler::add(std::uint32_t piece, std::uint64_t digest, std::span<const std::byte> bytes) {
+  const std::uint32_t rank = state_->loading.place.rank;
+  if (piece != state_->added++)
+    throw Error(ErrorKind::data, state_->name + ": piece " + std::to_string(piece) + " is not its next");
+  PieceReader(state_->name, {bytes.size(), digest}, bytes, state_->loading).read(rank, piece);
+}
+
+LoadedTables PartAssembler::finish() {
+  if (state_->added != state_->out.manifest.parts[state_->loading.place.rank].size())
+    throw Error(ErrorKind::data, state_->name + ": pieces are missing");
+  take_out(state_->loading, state_->out);
+  return std::move(state_->out);
 }
 
 }  // namespace fleetrun::ps

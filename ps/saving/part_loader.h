@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,23 @@ using FetchFile = std::function<void(const std::string& path)>;
 /// Throws: Error(data) naming the file and what is wrong with it, or what in it disagrees with `tables`.
 LoadedTables load_parts(const std::string& directory, const Manifest& manifest, ServerPlace place,
                         const std::vector<TableConfig>& tables, const FetchFile& fetch = {});
+
+/// Takes the pieces that PartPieces has written, one after the other.
+class PartAssembler {
+ public:
+  PartAssembler(ServerPlace place, const std::vector<TableConfig>& tables, std::uint32_t pieces);
+  ~PartAssembler();
+  PartAssembler(const PartAssembler&) = delete;
+  PartAssembler& operator=(const PartAssembler&) = delete;
+
+  /// Throws: Error(data) for bytes that are not that piece of this server.
+  void add(std::uint32_t piece, std::uint64_t digest, std::span<const std::byte> bytes);
+  /// Throws: Error(data) where a piece is missing.
+  LoadedTables finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace fleetrun::ps

@@ -110,7 +110,79 @@ void write_erased(BlockWriter& out, std::uint32_t table, const TableCut& cut, st
   out.value(std::uint32_t{0});
 }
 
+// What the pieces of a part are made from.
+struct Part {
+  const SaveName& save;
+  const ServerPlace& place;
+  const std::vector<TableConfig>& tables;
+  const TableCut& cut;
+  const std::vector<NamedBytes>& named;
+  std::uint32_t pieces;
+};
+
+SavedPiece write_piece(BlockWriter& out, std::uint32_t piece, const Part& part) {
+  const auto& [save, place, tables, cut, named, pieces] = part;
+  PieceHead head;
+  head.mode = static_cast<std::uint32_t>(save.mode);
+  head.rank = place.rank;
+  head.servers = place.servers;
+  head.piece = piece;
+  head.pieces = pieces;
+  head.save = save.save;
+  head.generation = save.generation;
+  head.tables = static_cast<std::uint32_t>(tables.size());
+  if (std::ranges::any_of(tables, [](const TableConfig& table) { return table.expire_seconds != 0; }))
+    head.second = place.clock();
+  out.value(head);
+  for (const TableConfig& config : tables) {
+    out.value(table_head_of(config));
+    write_text(out, config.name);
+  }
+  TableCut::Scratch scratch;
+  for (const TableConfig& config : tables) {
+    if (config.kind == TableConfig::Kind::sparse) {
+      out.value(SectionHead{SectionHead::rows, config.id});
+      RunWriter runs(out, table_head_of(config).floats);
+      const std::size_t begin = SparseTable::kShards * piece / pieces;
+      const std::size_t end = SparseTable::kShards * (piece + 1) / pieces;
+      for (std::size_t shard = begin; shard < end; ++shard) {
+        cut.rows(config.id, shard, scratch,
+                 [&](std::uint64_t key, std::span<const float> row) { runs.add(key, row); });
+      }
+      runs.finish();
+      write_admission(out, config.id, cut, begin, end);
+      if (save.mode == SaveMode::changes) write_erased(out, config.id, cut, begin, end);
+    } else if (piece == 0) {
+      out.value(SectionHead{SectionHead::dense, config.id});
+      write_dense(out, cut.dense(config.id), dense_block(config, place.servers, place.rank).begin);
+    }
+  }
+  for (std::size_t i = 0; piece == 0 && i < named.size(); ++i) {
+    out.value(SectionHead{SectionHead::named, 0});
+    write_text(out, named[i].name);
+    out.value(std::uint64_t{named[i].bytes.size()});
+    out.write(named[i].bytes.data(), named[i].bytes.size());
+  }
+  out.value(SectionHead{});
+  const BlockWriter::Written written = out.finish();
+  return {written.bytes, written.digest};
+}
+
 }  // namespace
+
+PartPieces::PartPieces(ServerPlace place, const std::vector<TableConfig>& tables, TableCut cut,
+                       std::vector<NamedBytes> named)
+    : place_(place),
+      tables_(tables),
+      cut_(std::move(cut)),
+      named_(std::move(named)),
+      count_(pieces_for(tables_, cut_)) {}
+
+SavedPiece PartPieces::write(std::uint32_t piece, std::vector<std::byte>& out) const {
+  BlockWriter writer(out);
+  const SaveName save;
+  return write_piece(writer, piece, {save, place_, tables_, cut_, named_, count_});
+}
 
 PartWriter::PartWriter(SaveName save, ServerPlace place) : save_(std::move(save)), place_(place) {}
 
@@ -134,59 +206,11 @@ std::vector<SavedPiece> PartWriter::write(const std::vector<TableConfig>& tables
   }
   std::vector<SavedPiece> out(pieces);
   work_in_parallel(pieces, [&](std::size_t piece) {
-    out[piece] = write_piece(*pieces_[piece], static_cast<std::uint32_t>(piece), tables, cut, named);
+    out[piece] = write_piece(*pieces_[piece], static_cast<std::uint32_t>(piece),
+                             {save_, place_, tables, cut, named, pieces});
   });
   sync_directory(save_.directory);
   return out;
-}
-
-SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
-                                   const std::vector<TableConfig>& tables, const TableCut& cut,
-                                   const std::vector<NamedBytes>& named) const {
-  PieceHead head;
-  head.mode = static_cast<std::uint32_t>(save_.mode);
-  head.rank = place_.rank;
-  head.servers = place_.servers;
-  head.piece = piece;
-  head.pieces = static_cast<std::uint32_t>(pieces_.size());
-  head.save = save_.save;
-  head.generation = save_.generation;
-  head.tables = static_cast<std::uint32_t>(tables.size());
-  if (std::ranges::any_of(tables, [](const TableConfig& table) { return table.expire_seconds != 0; }))
-    head.second = place_.clock();
-  out.value(head);
-  for (const TableConfig& config : tables) {
-    out.value(table_head_of(config));
-    write_text(out, config.name);
-  }
-  TableCut::Scratch scratch;
-  for (const TableConfig& config : tables) {
-    if (config.kind == TableConfig::Kind::sparse) {
-      out.value(SectionHead{SectionHead::rows, config.id});
-      RunWriter runs(out, table_head_of(config).floats);
-      const std::size_t begin = SparseTable::kShards * piece / pieces_.size();
-      const std::size_t end = SparseTable::kShards * (piece + 1) / pieces_.size();
-      for (std::size_t shard = begin; shard < end; ++shard) {
-        cut.rows(config.id, shard, scratch,
-                 [&](std::uint64_t key, std::span<const float> row) { runs.add(key, row); });
-      }
-      runs.finish();
-      write_admission(out, config.id, cut, begin, end);
-      if (save_.mode == SaveMode::changes) write_erased(out, config.id, cut, begin, end);
-    } else if (piece == 0) {
-      out.value(SectionHead{SectionHead::dense, config.id});
-      write_dense(out, cut.dense(config.id), dense_block(config, place_.servers, place_.rank).begin);
-    }
-  }
-  for (std::size_t i = 0; piece == 0 && i < named.size(); ++i) {
-    out.value(SectionHead{SectionHead::named, 0});
-    write_text(out, named[i].name);
-    out.value(std::uint64_t{named[i].bytes.size()});
-    out.write(named[i].bytes.data(), named[i].bytes.size());
-  }
-  out.value(SectionHead{});
-  const BlockWriter::Written written = out.finish();
-  return {written.bytes, written.digest};
 }
 
 void PartWriter::check_still_there() const {

@@ -20,6 +20,24 @@ struct NamedBytes {
   bool operator==(const NamedBytes&) const = default;
 };
 
+/// The pieces of one server's part, one at a time and in memory, for who takes them over a network.
+class PartPieces {
+ public:
+  PartPieces(ServerPlace place, const std::vector<TableConfig>& tables, TableCut cut,
+             std::vector<NamedBytes> named);
+
+  std::uint32_t count() const noexcept { return count_; }
+  /// Adds the bytes of a piece to `out`. Threads: pieces may be written at once.
+  SavedPiece write(std::uint32_t piece, std::vector<std::byte>& out) const;
+
+ private:
+  ServerPlace place_;
+  std::vector<TableConfig> tables_;
+  TableCut cut_;
+  std::vector<NamedBytes> named_;
+  std::uint32_t count_;
+};
+
 /// While it lives, nobody takes its files for left-behind ones.
 /// When it goes, those that no manifest names are removed.
 class PartWriter {
@@ -39,9 +57,6 @@ class PartWriter {
   void check_still_there() const;
 
  private:
-  SavedPiece write_piece(BlockWriter& out, std::uint32_t piece, const std::vector<TableConfig>& tables,
-                         const TableCut& cut, const std::vector<NamedBytes>& named) const;
-
   SaveName save_;
   ServerPlace place_;
   std::vector<std::unique_ptr<BlockWriter>> pieces_;

@@ -18,6 +18,15 @@ void check_options(const ServerOptions& options) {
                                        std::to_string(options.servers) + " servers");
   }
   if (options.trainers == 0) throw Error(ErrorKind::config, "a parameter server for 0 trainers");
+  if (!options.standby.connect) return;
+  if (options.durability.directory.empty())
+    throw Error(ErrorKind::config, "a standby of a server that keeps nothing",
+                "name a directory for its checkpoints");
+  for (const TableConfig& table : options.tables)
+    if (table.on_disk)
+      throw Error(ErrorKind::config,
+                  "table '" + table.name + "' has rows on disk, which a standby cannot follow",
+                  "leave --ps_replicas out, or keep the table in memory");
 }
 
 }  // namespace
@@ -29,12 +38,14 @@ Server::Server(const ServerOptions& options, std::function<void()> all_done,
   if (!options.durability.directory.empty()) {
     state_->recover(std::move(report));
     state_->start_checkpoints();
+    state_->start_following();
   }
   state_->start_expiry();
 }
 
 Server::~Server() {
   close();
+  state_->end_following();
 }
 
 void Server::handle(const wire::Header& header, Reader body, Respond respond,
@@ -220,6 +231,10 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       touched.forget(header.trainer);
       leave_bound(header.trainer);
       return {};
+    case wire::Method::follow:
+      return follow(body);
+    case wire::Method::hand_back:
+      return hand_back(body);
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
     case wire::Method::save_freeze:

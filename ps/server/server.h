@@ -10,6 +10,7 @@
 
 #include "ps/base/durability.h"
 #include "ps/base/outcome.h"
+#include "ps/base/standby.h"
 #include "ps/base/table_config.h"
 #include "ps/base/wire.h"
 #include "ps/durable/write_barrier.h"
@@ -40,6 +41,8 @@ struct ServerOptions {
   std::function<std::uint64_t()> memory_used = resident_bytes;
   /// What the server keeps, so that it can be started again and go on.
   Durability durability = {};
+  /// Who else has its state. Only with Durability::directory.
+  StandbyOptions standby = {};
   /// What copies saves of directories that are not on the server's host.
   CopyCommands copies = {};
   /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may
@@ -61,6 +64,8 @@ struct Recovery {
   std::vector<ClientId> awaited;
   /// What was wrong with the newest checkpoint, where the one before it was taken.
   std::string fallen_back = {};
+  /// The server that held its standby, where it goes on from that; there is no checkpoint then.
+  std::string standby = {};
 };
 
 /// Threads: all calls may be made from several threads at once.

@@ -19,22 +19,12 @@
 namespace fleetrun::ps {
 namespace {
 
-constexpr const char* kName = "server";
-
 std::span<const std::byte> bytes_of(const auto& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
 void append(BytePieces& pieces, const std::vector<std::span<const std::byte>>& more) {
   pieces.insert(pieces.end(), more.begin(), more.end());
-}
-
-// What must be the same before and after: one line per thing, so that an error can show which is not.
-std::string describe(const ServerOptions& options) {
-  std::string text = "server " + std::to_string(options.rank) + " of " + std::to_string(options.servers) +
-                     ", mode " + std::string(to_string(options.mode)) + "\n";
-  for (const TableConfig& table : options.tables) text += describe(table) + "\n";
-  return text;
 }
 
 void check_same(const std::string& kept, const std::string& here, const std::string& directory) {
@@ -65,12 +55,28 @@ void check_may_go(const Owner& owner, const Durability& wanted, const std::strin
 
 }  // namespace
 
+std::string describe(const ServerOptions& options) {
+  std::string text = "server " + std::to_string(options.rank) + " of " + std::to_string(options.servers) +
+                     ", mode " + std::string(to_string(options.mode)) + "\n";
+  for (const TableConfig& table : options.tables) text += describe(table) + "\n";
+  return text;
+}
+
 void Server::State::recover(std::function<void(const Error&, bool)> report) {
   durable = std::make_unique<Durable>();
   durable->directory = directory_of_server(options.durability.directory, options.rank);
   durable->report = std::move(report);
   durable->lock = lock_directory(durable->directory);
   const Owner mine{options.durability.run, describe(options)};
+  if (options.standby.connect) {
+    following = std::make_unique<Following>();
+    if (take_back()) {
+      // What the directory has may be older, or have what was never answered.
+      clear_directory(durable->directory);
+      write_owner(durable->directory, mine);
+      return begin_log(1);
+    }
+  }
   const std::optional<Owner> owner = read_owner(durable->directory);
   const bool is_there = std::filesystem::exists(manifest_path(durable->directory)) ||
                         std::filesystem::exists(previous_manifest_path(durable->directory));
@@ -111,21 +117,13 @@ void Server::State::start_without_checkpoint() const {
 // in case one of them comes back with its identity.
 void Server::State::go_on(bool is_same_run) {
   LoadedTables found = load_tables(durable->directory, place, options.tables);
-  const auto mine = std::ranges::find(found.named, kName, &NamedBytes::name);
-  if (mine == found.named.end())
-    throw Error(ErrorKind::data, durable->directory + ": the save in it is not a checkpoint of a server");
-  KeptState kept = parse_kept_state(mine->bytes);
-  tables = std::move(found.tables);
-  write_barrier.restore(std::move(kept.histories));
-  if (is_same_run) {
-    number = kept.server;
-    Reader in{std::span<const std::byte>(kept.barrier_service)};
-    barrier_service.restore(in);
-  }
+  const Manifest manifest = found.manifest;
+  const std::string fallen_back = found.fallen_back;
+  const KeptState kept = take_in(std::move(found), is_same_run);
   durable->first_segment = kept.first_segment;
   const ReplayedLog replayed = replay_log(durable->directory, kept.first_segment,
                                           [&](LogRecord& record) { replay(record, is_same_run); });
-  recovery = Recovery{found.manifest.save, replayed.records, replayed.cut_off, {}, found.fallen_back};
+  recovery = Recovery{manifest.save, replayed.records, replayed.cut_off, {}, fallen_back, {}};
   if (is_same_run) {
     recovery->awaited = barrier_service.go_on();
   } else {
@@ -149,43 +147,36 @@ void Server::State::start_checkpoints() {
       durable->report(error, false);
     }
   });
+  // It has taken over more than its directory has.
+  if (recovery && !recovery->standby.empty()) durable->checkpointer->wake();
 }
 
 void Server::State::make_checkpoint() {
   const std::lock_guard lock(durable->making);
-  KeptState kept;
-  kept.server = number;
   Manifest manifest;
   manifest.save = next_save(durable->directory);
   manifest.parts.resize(place.servers);
-  std::optional<TableCut> cut;
-  write_barrier.freeze();
-  try {
-    barrier_service.describe([&](const Bytes& bytes) {
-      kept.barrier_service.assign(bytes.bytes().begin(), bytes.bytes().end());
-      kept.first_segment = durable->log->rotate();
-    });
-    kept.histories = write_barrier.histories();
-    const std::shared_ptr<TableSet> set = current();
-    manifest.changes.number = set->marks().number();
-    cut.emplace(set, options.tables);
-  } catch (...) {
-    write_barrier.open();
-    throw;
-  }
-  write_barrier.open();
+  std::uint64_t segment = 0;
+  Moment moment = take_moment([&] { segment = durable->log->rotate(); });
+  moment.kept.first_segment = segment;
+  manifest.changes.number = moment.changes;
   PartWriter writer({durable->directory, manifest.save}, place);
-  manifest.parts[place.rank] = writer.write(options.tables, *cut, {{kName, to_bytes(kept)}});
+  manifest.parts[place.rank] = writer.write(options.tables, moment.cut, named_state(moment.kept));
   commit_manifest(durable->directory, manifest, place.rank);
   // The checkpoint before this one stays, and what follows it:
   // it is taken where this one turns out to be damaged.
   remove_log_before(durable->directory, durable->first_segment);
-  durable->first_segment = kept.first_segment;
+  durable->first_segment = segment;
 }
 
 void Server::State::wake_checkpointer() {
   const std::uint64_t limit = options.durability.log_bytes;
   if (limit != 0 && durable->checkpointer && durable->log->bytes() >= limit) durable->checkpointer->wake();
+}
+
+void Server::State::keep(Kept kind, const BytePieces& payload) {
+  durable->log->append(static_cast<std::uint32_t>(kind), payload);
+  if (following) following->feed.append(static_cast<std::uint32_t>(kind), payload);
 }
 
 void Server::State::keep_change(const wire::Header& header, const Reader& body) {
@@ -199,7 +190,7 @@ void Server::State::keep_change(const wire::Header& header, const Reader& body) 
                         body.remaining()};
   BytePieces pieces{bytes_of(head)};
   append(pieces, body.pieces());
-  durable->log->append(static_cast<std::uint32_t>(Kept::change), pieces);
+  keep(Kept::change, pieces);
   wake_checkpointer();
 }
 
@@ -215,7 +206,7 @@ void Server::State::keep_step(const std::vector<Contribution>& step) {
     pieces.push_back(bytes_of(heads.back()));
     append(pieces, push.body.pieces());
   }
-  durable->log->append(static_cast<std::uint32_t>(Kept::step), pieces);
+  keep(Kept::step, pieces);
   wake_checkpointer();
 }
 
@@ -226,19 +217,21 @@ void Server::State::keep_refusal(const ChangeId& id, const Error& error) {
   bytes.value(static_cast<std::uint32_t>(error.kind()));
   bytes.text(error.what());
   bytes.text(error.hint());
-  durable->log->append(static_cast<std::uint32_t>(Kept::refusal), {bytes.bytes()});
+  keep(Kept::refusal, {bytes.bytes()});
 }
 
 void Server::State::keep_event(const BarrierEvent& event) {
   if (!log_is_open) return;
   Bytes bytes;
   write(bytes, event);
-  durable->log->append(static_cast<std::uint32_t>(Kept::event), {bytes.bytes()});
+  keep(Kept::event, {bytes.bytes()});
 }
 
 void Server::State::when_safe(std::function<void()> then) {
   if (!log_is_open) return then();
-  durable->log->when_safe(std::move(then));
+  if (!following) return durable->log->when_safe(std::move(then));
+  durable->log->when_safe(
+      [this, then = std::move(then)]() mutable { following->feed.when_safe(std::move(then)); });
 }
 
 void Server::State::replay(LogRecord& record, bool is_same_run) {

@@ -87,8 +87,7 @@ std::uint64_t Server::State::expire_slice(std::uint32_t id, SparseTable::ExpiryP
   if (keys.empty()) return 0;
   if (log_is_open) {
     const std::uint32_t head[] = {id, static_cast<std::uint32_t>(keys.size())};
-    durable->log->append(static_cast<std::uint32_t>(Kept::expiry),
-                         {std::as_bytes(std::span(head)), std::as_bytes(std::span(keys))});
+    keep(Kept::expiry, {std::as_bytes(std::span(head)), std::as_bytes(std::span(keys))});
   }
   return set->sparse(id).erase(keys);
 }

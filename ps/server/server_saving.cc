@@ -90,6 +90,7 @@ std::string Server::load(const std::string& directory) {
     state_->tables = std::move(loaded.tables);
   }
   state_->started_from = digest_of(loaded.manifest);
+  state_->begin_standby_anew();
   if (state_->durable) state_->make_checkpoint();
   return loaded.fallen_back;
 }
@@ -125,7 +126,11 @@ void Server::State::end_save(const wire::Header& header, Reader& body) {
     written.swap(part);
   }
   // Only now: where a server could not commit, the rows are in the next delta again.
-  if (written && committed != 0) written->cut->settle();
+  if (written && committed != 0) {
+    written->cut->settle();
+    // What that has changed in rows is not in the log.
+    if (written->cut->mode() != SaveMode::all) begin_standby_anew();
+  }
   drop_save();
 }
 
@@ -356,6 +361,7 @@ void Server::State::commit_load(std::uint32_t trainer) {
     started_from = digest_of(mine->second.manifest);
     loaded.erase(mine);
   }
+  begin_standby_anew();
   if (durable) make_checkpoint();
 }
 

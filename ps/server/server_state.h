@@ -6,6 +6,8 @@
 //   server_expiry.cc  rows that expire by time
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
+//   server_standby.cc its standby on another server
+//   server_held.cc    the states of other servers that it holds as their standby
 //   server_geo.cc     rows that other trainers have changed
 //   server_staleness.cc  staleness, and its bound
 //   server_watching.cc  what it has done so far, and who only looks on
@@ -29,6 +31,8 @@
 #include "ps/saving/part_loader.h"
 #include "ps/server/server.h"
 #include "ps/server/server_durable.h"
+#include "ps/server/server_standby.h"
+#include "ps/server/stat_json.h"
 #include "ps/server/touched_keys.h"
 #include "ps/sync/barrier_service.h"
 #include "ps/sync/staleness.h"
@@ -105,8 +109,11 @@ struct Server::State {
   std::uint64_t number = make_incarnation();  // kept by a server that goes on with what it had
   std::optional<Recovery> recovery;
   bool log_is_open = false;  // set before the first request
-  std::unique_ptr<Durable> durable;
-  std::mutex expiring;  // guards what follows
+  struct Held;
+  std::map<std::uint32_t, std::shared_ptr<Held>> held_states;  // by rank; shared with who is using one
+  std::unique_ptr<Following> following;                        // where it has a standby
+  std::unique_ptr<Durable> durable;                            // its thread uses the others
+  std::mutex expiring;                                         // guards what follows
   std::map<std::uint32_t, SparseTable::ExpiryPlace> expiry;
   std::unique_ptr<Checkpointer> expirer;  // the last member: its thread uses the others
 
@@ -168,6 +175,27 @@ struct Server::State {
   void start_checkpoints();
   void make_checkpoint();
   void wake_checkpointer();
+  Moment take_moment(const std::function<void()>& at_once);
+  KeptState take_in(LoadedTables loaded, bool is_same_run = true);
+  bool take_back();
+  void start_following();
+  void end_following() noexcept;
+  void begin_standby_anew();
+  void follow_on();
+  void attach(Channel& channel);
+  void send_records(Channel& channel);
+  bool leave_alone();
+  void report_alone(const Error& why) const;
+  std::unique_ptr<Channel> reach_standby() const;
+  std::shared_ptr<Held> held_of(std::uint32_t rank);
+  ServerOptions options_of(std::uint32_t rank) const;
+  void check_stream(const Held& held, std::uint64_t stream, std::uint32_t rank) const;
+  Message follow(Reader& body);
+  void take_followed(Held& held, const FollowHead& head, Reader& body);
+  void make_replica(Held& held, std::uint32_t rank) const;
+  Message hand_back(Reader& body);
+  std::vector<HeldStat> held_stats() const;
+  void keep(Kept kind, const BytePieces& payload);
   void keep_change(const wire::Header& header, const Reader& body);
   void keep_step(const std::vector<Contribution>& step);
   void keep_refusal(const ChangeId& id, const Error& error);

@@ -126,6 +126,20 @@ std::string stat_json(const StatSources& sources) {
     waits.append(waits.empty() ? "" : ",").append(one.end());
   }
   if (!waits.empty()) out.raw("waits", "[" + waits + "]");
+  if (sources.standby_follows) {
+    Members standby;
+    standby.text("on", sources.options.standby.name)
+        .raw("follows", *sources.standby_follows ? "true" : "false");
+    out.raw("standby", standby.end());
+  }
+  std::string holds;
+  for (const HeldStat& held : sources.holds) {
+    Members one;
+    one.number("server", held.server).number("records", held.records);
+    one.raw("whole", held.is_whole ? "true" : "false");
+    holds.append(holds.empty() ? "" : ",").append(one.end());
+  }
+  if (!holds.empty()) out.raw("holds", "[" + holds + "]");
   return out.end();
 }
 

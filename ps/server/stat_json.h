@@ -13,6 +13,10 @@
 // "waits":[{"trainer":0,"call":"barrier","seconds":61.5}], where trainers wait for others for a second or
 // more: in a barrier, an all_reduce, the begin of an epoch, or the push of a step.
 //
+// "standby":{"on":"server 1","follows":true}, where the server has one: whether that has all it has answered.
+// "holds":[{"server":0,"records":1200,"whole":true}]: whose standby it is, how many records of their logs it
+// has taken in, and whether it could hand the state back now.
+//
 // rows: of this server, cold_rows of them on its disk; bytes: of memory; not_admitted: pushes of keys that
 // got no row; from_disk: rows that came back from there; pulled and pushed: keys that requests brought (of a
 // dense table: requests). calls: kinds that came at least once; calls counts those answered; latency_ns:
@@ -21,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +38,12 @@
 
 namespace fleetrun::ps {
 
+struct HeldStat {
+  std::uint32_t server = 0;
+  std::uint64_t records = 0;
+  bool is_whole = false;
+};
+
 struct StatSources {
   const ServerOptions& options;
   const Metrics& metrics;
@@ -40,6 +51,8 @@ struct StatSources {
   std::uint64_t stale_requests = 0;
   StalenessCounts staleness = {};
   std::vector<TrainerWait> waits = {};
+  std::optional<bool> standby_follows = {};  // none: it has no standby
+  std::vector<HeldStat> holds = {};
 };
 
 std::string stat_json(const StatSources& sources);

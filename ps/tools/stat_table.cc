@@ -222,6 +222,19 @@ std::string heading(const Server& server) {
               wait.at("call").get<std::string>() + ", for " +
               shown(wait.at("seconds").get<double>(), "%.0f") + " s";
   }
+  if (server.now.contains("standby")) {
+    const Json& standby = server.now.at("standby");
+    text += "\n  its standby on " + standby.at("on").get<std::string>() +
+            (standby.at("follows").get<bool>() ? " has all that it has answered" : " does not follow it yet");
+  }
+  if (server.now.contains("holds")) {
+    for (const Json& held : server.now.at("holds"))
+      text += "\n  the standby of server " + std::to_string(number_at(held, "server")) +
+              (held.at("whole").get<bool>()
+                   ? ", with " + short_count(static_cast<double>(number_at(held, "records"))) +
+                         " records of its log"
+                   : ", without its state yet");
+  }
   return text + "\n";
 }
 

@@ -23,6 +23,7 @@
 #include "ps/modes/trainer_mode.h"
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
+#include "ps/rpc/standby_link.h"
 #include "ps/server/server.h"
 #include "ps/table/memory_quota.h"
 #include "runtime/base/environ.h"
@@ -241,6 +242,7 @@ void bind_ps(py::module_& module) {
              options.memory_limit = ps::memory_limit_of(environ);
              options.run = environ.value_or("FLEETRUN_RUN", "");
              options.durability = ps::durability_of(environ);
+             options.standby = ps::standby_options_of(environ, rank);
              options.copies = ps::copy_commands_of(environ);
              options.recover_within = ps::recover_within_of(environ);
              options.timeline = timeline_of(environ, "server", rank, "run");

@@ -3,16 +3,43 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "ps/base/outcome.h"
 #include "ps/base/server_channel.h"
+#include "ps/server/server.h"
 
 namespace fleetrun::tests {
+
+struct Unreliability {
+  /// In a thousand requests.
+  unsigned dropped = 50;
+  unsigned answers_lost = 50;
+  unsigned duplicated = 100;
+  unsigned kills = 10;
+};
+
+/// Whether a server whose figures these are holds all of the server `rank`.
+inline bool could_hand_back(const std::string& stat, std::uint32_t rank) {
+  const std::size_t at = stat.find("{\"server\":" + std::to_string(rank) + ",\"records\"");
+  return at != std::string::npos && stat.substr(at, stat.find('}', at) - at).ends_with("true");
+}
+
+/// What the server answers, now or later.
+inline std::future<ps::Outcome> ask(ps::Server& server, const ps::Message& request) {
+  auto answered = std::make_shared<std::promise<ps::Outcome>>();
+  ps::Reader reader(request.bytes());
+  const ps::wire::Header header = ps::wire::read_header(reader);
+  server.handle(header, std::move(reader),
+                [answered](ps::Outcome outcome) { answered->set_value(std::move(outcome)); });
+  return answered->get_future();
+}
 
 struct UnreliableExchange {
   std::shared_ptr<ps::Endings> endings;
@@ -83,6 +110,29 @@ class UnreliableCall : public ps::Call {
 
  private:
   std::shared_ptr<UnreliableExchange> exchange_;
+};
+
+/// A connection that loses nothing, for as long as `deliver` finds its server alive.
+class DirectChannel : public ps::Channel {
+ public:
+  /// Throws: Error(network) where the server is another by now.
+  using Deliver = std::function<void(ps::Reader, ps::Respond)>;
+  explicit DirectChannel(Deliver deliver) : deliver_(std::move(deliver)) {}
+
+  std::unique_ptr<ps::Call> start(const ps::wire::Header&, ps::Message request,
+                                  std::shared_ptr<ps::Endings> endings) override {
+    auto exchange = std::make_shared<UnreliableExchange>();
+    exchange->endings = std::move(endings);
+    const auto kept = std::make_shared<ps::Message>(std::move(request));
+    deliver_(ps::Reader(kept->bytes()),
+             [exchange, kept](ps::Outcome outcome) { exchange->end(std::move(outcome), false); });
+    return std::make_unique<UnreliableCall>(std::move(exchange));
+  }
+  const std::string& name() const noexcept override { return name_; }
+
+ private:
+  Deliver deliver_;
+  std::string name_ = "a server beside it";
 };
 
 }  // namespace fleetrun::tests

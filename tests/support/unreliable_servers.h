@@ -7,12 +7,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <shared_mutex>
 #include <string>
@@ -21,19 +21,11 @@
 #include <vector>
 
 #include "ps/client/channel_client.h"
-#include "ps/client/recovering_channel.h"
+#include "ps/durable/checkpoint.h"
 #include "ps/server/server.h"
 #include "tests/support/unreliable_link.h"
 
 namespace fleetrun::tests {
-
-struct Unreliability {
-  /// In a thousand requests.
-  unsigned dropped = 50;
-  unsigned answers_lost = 50;
-  unsigned duplicated = 100;
-  unsigned kills = 10;
-};
 
 class UnreliableServer {
  public:
@@ -43,18 +35,45 @@ class UnreliableServer {
         random_(seed),
         server_(std::make_unique<ps::Server>(options_)),
         thread_([this] { run(); }) {}
-  ~UnreliableServer() {
+  ~UnreliableServer() { close(); }
+  /// Before any of those goes that lean on it, or it on them.
+  void close() {
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
       changed_.notify_all();
     }
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+    const std::unique_lock life(life_);
+    ++lives_;
+    server_.reset();
   }
 
   std::uint64_t kills() const noexcept { return kills_; }
+  /// Of those: its directory was gone, too.
+  std::uint64_t handed_back() const noexcept { return handed_back_; }
   std::uint64_t cuts() const noexcept { return cuts_; }
   std::uint64_t twins() const noexcept { return twins_; }
+
+  /// `holder` has its standby. One server at a time is killed then, and loses its directory, too, wherever
+  /// `holder` says that it could hand all of it back.
+  void lean_on(UnreliableServer& holder, std::mutex& killing) {
+    const std::lock_guard lock(mutex_);
+    holder_ = &holder;
+    killing_ = &killing;
+  }
+  /// To the server that this one leans on. What a server that is about to be killed says is not heard.
+  std::unique_ptr<ps::Channel> reach_holder(const std::atomic<bool>& give_up) {
+    const std::shared_lock life(holder_->life_);
+    return std::make_unique<DirectChannel>(
+        [this, &give_up, then = holder_->lives_.load()](auto in, auto respond) {
+          while (is_dying_ && !give_up) std::this_thread::yield();
+          const std::shared_lock alive(holder_->life_);
+          if (give_up || holder_->lives_ != then) throw Error(ErrorKind::network, "one of them was killed");
+          const ps::wire::Header header = ps::wire::read_header(in);
+          holder_->server_->handle(header, std::move(in), std::move(respond));
+        });
+  }
 
   /// A connection with the hello of `client`; the answer to it goes to `welcome`.
   std::unique_ptr<ps::Channel> connect(const ps::ClientOptions& client, std::uint64_t incarnation,
@@ -64,29 +83,30 @@ class UnreliableServer {
     link->trainer = client.trainer;
     link->incarnation = incarnation;
     link->on_lost = std::move(on_lost);
-    const std::shared_lock life(life_);
     const ps::Message request =
         ps::make_hello(client, incarnation, options_.rank, options_.servers, link->connection);
-    const auto answered = std::make_shared<std::promise<ps::Outcome>>();
-    ps::Reader reader(request.bytes());
-    const ps::wire::Header header = ps::wire::read_header(reader);
-    server_->handle(header, std::move(reader),
-                    [answered](ps::Outcome outcome) { answered->set_value(std::move(outcome)); });
-    const ps::Outcome outcome = answered->get_future().get();
-    if (const Error* error = std::get_if<Error>(&outcome)) throw ps::separate_copy(*error);
-    welcome = ps::wire::read_greeting(ps::Reader(std::get<ps::Message>(outcome).bytes()));
-    const std::lock_guard lock(mutex_);
-    links_.push_back(link);
-    return std::make_unique<LinkChannel>(*this, link);
+    for (;;) {
+      std::shared_lock life(life_);
+      const std::uint64_t then = lives_;
+      std::future<ps::Outcome> answer = ask(*server_, request);
+      life.unlock();
+      const ps::Outcome outcome = answer.get();
+      life.lock();
+      if (lives_ != then) continue;  // it was killed before it had answered
+      if (const Error* error = std::get_if<Error>(&outcome)) throw ps::separate_copy(*error);
+      welcome = ps::wire::read_greeting(ps::Reader(std::get<ps::Message>(outcome).bytes()));
+      const std::lock_guard lock(mutex_);
+      links_.push_back(link);
+      return std::make_unique<LinkChannel>(*this, link);
+    }
   }
 
  private:
-  using Exchange = UnreliableExchange;
   using Link = UnreliableLink;
   struct InFlight {
     std::shared_ptr<Link> link;
     std::shared_ptr<ps::Message> request;
-    std::shared_ptr<Exchange> exchange;  // none for a twin
+    std::shared_ptr<UnreliableExchange> exchange;  // none for a twin
   };
 
   class LinkChannel : public ps::Channel {
@@ -151,7 +171,9 @@ class UnreliableServer {
       const bool kill = happens(unreliability_.kills);
       const bool is_dropped = message.exchange && happens(unreliability_.dropped);
       const bool answer_is_lost = message.exchange && happens(unreliability_.answers_lost);
+      is_dying_ = kill && holder_;
       lock.unlock();
+      if (is_dying_) deliver(message);
       if (kill) die();
       if (is_dropped) cut(message.link);
       deliver(message);
@@ -181,7 +203,14 @@ class UnreliableServer {
     });
   }
 
+  std::string stat() {
+    const std::shared_lock life(life_);
+    return server_->stat();
+  }
+
   void die() {
+    const auto one_at_a_time = killing_ ? std::unique_lock(*killing_) : std::unique_lock<std::mutex>();
+    const bool is_held = holder_ && could_hand_back(holder_->stat(), options_.rank);
     const std::unique_lock life(life_);
     std::vector<std::shared_ptr<Link>> all;
     {
@@ -190,14 +219,23 @@ class UnreliableServer {
     }
     for (const auto& link : all) link->cut();
     server_.reset();
-    server_ = std::make_unique<ps::Server>(options_);
+    if (is_held)
+      std::filesystem::remove_all(ps::directory_of_server(options_.durability.directory, options_.rank));
     ++kills_;
+    ++lives_;
+    is_dying_ = false;
+    server_ = std::make_unique<ps::Server>(options_);
+    if (is_held && server_->recovery().value_or(ps::Recovery()).standby.empty())
+      throw Error(ErrorKind::data, "a standby that could hand back all did not");
+    handed_back_ += is_held ? 1 : 0;
   }
 
   ps::ServerOptions options_;
   Unreliability unreliability_;
-  std::atomic<std::uint64_t> connections_{100};
-  std::atomic<std::uint64_t> kills_{0}, cuts_{0}, twins_{0};
+  std::atomic<std::uint64_t> connections_{100}, kills_{0}, handed_back_{0}, lives_{0}, cuts_{0}, twins_{0};
+  std::atomic<bool> is_dying_{false};
+  UnreliableServer* holder_ = nullptr;
+  std::mutex* killing_ = nullptr;
   std::shared_mutex life_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -208,30 +246,5 @@ class UnreliableServer {
   std::unique_ptr<ps::Server> server_;  // guarded by life_
   std::thread thread_;
 };
-
-/// A client of all of them, by channels that recover.
-inline std::unique_ptr<ps::Client> connect_unreliably(
-    const std::vector<std::unique_ptr<UnreliableServer>>& servers, const ps::ClientOptions& options) {
-  const std::uint64_t incarnation = options.identity != 0 ? options.identity : ps::make_incarnation();
-  std::vector<std::unique_ptr<ps::Channel>> channels;
-  ps::Welcome welcome;
-  for (std::uint32_t rank = 0; rank < servers.size(); ++rank) {
-    UnreliableServer* server = servers[rank].get();
-    ps::wire::Greeting first;
-    const auto connect = [server, options, incarnation](std::function<void()> on_lost,
-                                                        const std::atomic<bool>&) {
-      ps::wire::Greeting again;
-      return server->connect(options, incarnation, std::move(on_lost), again);
-    };
-    channels.push_back(std::make_unique<ps::RecoveringChannel>(
-        "server " + std::to_string(rank),
-        [&](std::function<void()> on_lost) {
-          return server->connect(options, incarnation, std::move(on_lost), first);
-        },
-        connect));
-    welcome.add(rank, first);
-  }
-  return ps::make_channel_client(options, incarnation, std::move(channels), welcome);
-}
 
 }  // namespace fleetrun::tests

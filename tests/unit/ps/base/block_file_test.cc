@@ -52,6 +52,26 @@ TEST_CASE("what is written over several blocks is read again") {
   CHECK(text_of([&] { in.value<char>(); }) == dir.file("f") + ": the tables in it end too soon");
 }
 
+TEST_CASE("what is written to memory is what a file would have, and is read as such") {
+  const fleetrun::tests::TempDir dir;
+  const auto values = numbers();
+  const auto written = write_numbers(dir.file("f"), values);
+  std::vector<std::byte> memory;
+  BlockWriter out(memory);
+  for (const std::uint32_t value : values) out.value(value);
+  CHECK(out.finish().digest == written.digest);
+  CHECK(std::string(reinterpret_cast<const char*>(memory.data()), memory.size()) == read_text(dir.file("f")));
+  BlockReader in("the state", memory);
+  std::vector<std::uint32_t> again(values.size());
+  in.read(again.data(), again.size() * sizeof(std::uint32_t));
+  CHECK(again == values);
+  in.expect_end(written.digest);
+  memory[memory.size() / 2] ^= std::byte{1};
+  BlockReader damaged("the state", memory);
+  CHECK(text_of([&] { damaged.read(again.data(), again.size() * sizeof(std::uint32_t)); }) ==
+        "the state: block 1 is damaged: its checksum differs");
+}
+
 TEST_CASE("a file that is not finished goes again") {
   const fleetrun::tests::TempDir dir;
   {

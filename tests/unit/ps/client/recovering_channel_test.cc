@@ -10,6 +10,7 @@
 #include "ps/memory/in_process.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/unreliable_clients.h"
 #include "tests/support/unreliable_servers.h"
 
 using namespace fleetrun::ps;
@@ -261,7 +262,7 @@ TEST_CASE(
         *lost = std::move(on_lost);
         return std::make_unique<Silent>();
       },
-      [](std::function<void()>, const std::atomic<bool>&) -> std::unique_ptr<Channel> {
+      [](std::function<void()>, const std::atomic<bool>&, std::uint64_t) -> std::unique_ptr<Channel> {
         throw Error(ErrorKind::data, "server 3 was restarted without its data");
       });
   const auto endings = std::make_shared<Endings>();

@@ -76,3 +76,14 @@ TEST_CASE("staleness is told where it was measured") {
             "up 10 s, pushes of others between a pull and its push: 1.50 on average, at most 4\n") !=
         std::string::npos);
 }
+
+TEST_CASE("who has a standby, and whose standby a server is, is told") {
+  std::string one = server(0, 2, 10, 0, 0, "[]");
+  one.insert(one.size() - 1,
+             R"(,"standby":{"on":"server 1","follows":true},"holds":[)"
+             R"({"server":1,"records":1200,"whole":true},{"server":3,"records":0,"whole":false}])");
+  const std::string text = stat_table({one});
+  CHECK(has_line(text, "  its standby on server 1 has all that it has answered"));
+  CHECK(has_line(text, "  the standby of server 1, with 1.20k records of its log"));
+  CHECK(has_line(text, "  the standby of server 3, without its state yet"));
+}
