@@ -36,6 +36,7 @@ void read_ps_checkpoint(const Values& values, JobConfig& config) {
   config.ps_checkpoint_interval = read_duration(values["ps_checkpoint_interval"]);
   config.ps_log_sync =
       read_word<std::string>(values["ps_log_sync"], {{"process", "process"}, {"power", "power"}});
+  config.ps_replicas = static_cast<int>(read_whole_number(values["ps_replicas"], 0, 1));
   if (values.given("ps_upload_cmd")) config.ps_upload_cmd = values["ps_upload_cmd"].text;
   if (values.given("ps_download_cmd")) config.ps_download_cmd = values["ps_download_cmd"].text;
 }
@@ -60,7 +61,7 @@ void read_restart(const Values& values, JobConfig& config) {
   read_ps_checkpoint(values, config);
   if (values.given("max_restart") || values.given("restart_budget") || elastic || scoped)
     config.max_restart = max;
-  if (config.ps_checkpoint && !config.max_restart) {
+  if ((config.ps_checkpoint || config.ps_replicas > 0) && !config.max_restart) {
     // Asked for servers: the failure of a trainer ends the job, as it does without.
     config.max_restart = max;
     config.restart.try_emplace("trainer", RestartScope::nobody);

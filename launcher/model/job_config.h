@@ -208,6 +208,7 @@ struct JobConfig {
   std::string ps_checkpoint_found;
   std::chrono::milliseconds ps_checkpoint_interval{};
   std::string ps_log_sync;
+  int ps_replicas = 0;
   std::string ps_upload_cmd, ps_download_cmd;  // empty: none
 
   std::optional<TorchrunSettings> torchrun;  // of `fleetrun torchrun`

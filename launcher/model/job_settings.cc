@@ -221,6 +221,11 @@ constexpr Setting kSettings[] = {
    "which failures an acknowledged push survives: the end of the server's process, or also a power failure "
    "of its host",
    "With `power` each answer waits until the disk has the push."},
+  {"ps_replicas", "", "FLEETRUN_PS_REPLICAS", "0", "0|1", Group::restart, kOurs, Kind::value,
+   "standbys of each server, on another server, of another host where there are several: one that dies takes "
+   "its tables back from there, also where its disk is gone",
+   "A push is acknowledged once the standby has it, too. Asks for restarts as --ps_checkpoint does. Takes "
+   "the memory of each table twice, and two servers or more; not for tables with rows on disk."},
   {"ps_upload_cmd", "", "FLEETRUN_PS_UPLOAD_CMD", "None", "COMMAND", Group::restart, kOurs, Kind::value,
    "how servers save tables to a place like s3://bucket/model: COMMAND gets a file's name there as its last "
    "argument, and the file on its standard input",

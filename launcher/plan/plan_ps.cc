@@ -37,9 +37,22 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
   return process;
 }
 
+// A server's standby is another server, from which it is started again alone.
+void check_standbys(const Plan& plan, bool are_kept) {
+  if (!are_kept)
+    throw Error(ErrorKind::config, "--ps_replicas=1 for servers that are not started again alone",
+                "leave --restart=server=… out");
+  if (const std::size_t servers = plan.processes.front().identity.servers.size(); servers < 2)
+    throw Error(ErrorKind::config,
+                "--ps_replicas=1 with " + std::to_string(servers) + " server: its standby is another server",
+                "start two or more: --server_num=2");
+}
+
 // Servers that are started again alone go on with what they have kept, and trainers wait for them.
 void keep_servers(const JobConfig& config, const HostFacts& facts, const RolePlan& servers, Plan& plan) {
-  if (servers.restart != RestartScope::process || !config.max_restart) return;
+  const bool are_kept = servers.restart == RestartScope::process && config.max_restart;
+  if (config.ps_replicas > 0) check_standbys(plan, are_kept);
+  if (!are_kept) return;
   namespace fs = std::filesystem;
   const std::string directory = config.ps_checkpoint
                                     ? (fs::path(facts.working_directory) / *config.ps_checkpoint).string()
@@ -52,6 +65,8 @@ void keep_servers(const JobConfig& config, const HostFacts& facts, const RolePla
                             config.ps_checkpoint ? config.ps_checkpoint_found : "replace");
     process.environment.set("FLEETRUN_PS_CHECKPOINT_INTERVAL", std::to_string(seconds.count()));
     process.environment.set("FLEETRUN_PS_LOG_SYNC", config.ps_log_sync);
+    if (config.ps_replicas > 0 && process.role == kServers)
+      process.environment.set("FLEETRUN_PS_REPLICAS", "1");
   }
 }
 

@@ -149,8 +149,9 @@ std::span<const EnvVariable> other_variables() noexcept {
      "Rows that are there are pulled and pushed beyond it. 0 is no limit. Default: 95 % of what its "
      "container may have (cgroups of version 1 or 2)."},
     {"FLEETRUN_PS_CHECKPOINT FLEETRUN_PS_CHECKPOINT_FOUND FLEETRUN_PS_CHECKPOINT_INTERVAL "
-     "FLEETRUN_PS_LOG_SYNC", runtime,
-     "values of --ps_checkpoint, --ps_checkpoint_found, --ps_checkpoint_interval and --ps_log_sync",
+     "FLEETRUN_PS_LOG_SYNC FLEETRUN_PS_REPLICAS", runtime,
+     "values of --ps_checkpoint, --ps_checkpoint_found, --ps_checkpoint_interval, --ps_log_sync and "
+     "--ps_replicas",
      "The directory is absolute, and also set where --max_restart alone makes servers keep their state. A "
      "server and its trainers that are started by hand read them too."},
     {"FLEETRUN_PS_UPLOAD_CMD FLEETRUN_PS_DOWNLOAD_CMD", runtime,

@@ -347,6 +347,9 @@ TEST_CASE("nothing is restarted unless the user asks for it, in one of the ways 
   CHECK(restarts({{"restart", "trainer=group"}}) == 3);
   CHECK(restarts({{"restart_budget", "oom=1"}}) == 3);
   CHECK(make_job_config(options({}), {{"PET_MAX_RESTARTS", "2"}}).max_restart == 2);
+  CHECK(restarts({{"server_num", "2"}, {"ps_replicas", "1"}}) == 3);
+  CHECK(make_job_config(options({{"server_num", "2"}, {"ps_replicas", "1"}}), {}).ps_replicas == 1);
+  CHECK(refusal(options({{"server_num", "2"}, {"ps_replicas", "2"}})).find("--ps_replicas is '2'") == 0);
 }
 
 TEST_CASE("restarts are chosen by role and limited by cause") {

@@ -86,6 +86,20 @@ TEST_CASE("the port of a server of ours is held as long as the job, and the serv
   CHECK(to_string(plan.processes[2].ports) == "127.0.0.1:8000");
 }
 
+TEST_CASE("a server's standby is another server, and servers are told of it") {
+  JobConfig wanted = config(Mode::ps);
+  wanted.ps_replicas = 1;
+  wanted.max_restart = 3;
+  const Plan plan = make_plan(wanted, program(), facts(2, 1));
+  CHECK(*plan.processes[1].environment.find("FLEETRUN_PS_REPLICAS") == "1");
+  CHECK_FALSE(plan.processes[2].environment.has("FLEETRUN_PS_REPLICAS"));
+  CHECK_THROWS_WITH_AS(make_plan(wanted, program(), facts(1, 1)),
+                       "--ps_replicas=1 with 1 server: its standby is another server", Error);
+  wanted.restart["server"] = RestartScope::group;
+  CHECK_THROWS_WITH_AS(make_plan(wanted, program(), facts(2, 1)),
+                       "--ps_replicas=1 for servers that are not started again alone", Error);
+}
+
 TEST_CASE("a program that imports fleetrun is known by the line") {
   CHECK(imports_fleetrun("import os\nimport fleetrun as paddle\n"));
   CHECK(imports_fleetrun("if True:\n    from fleetrun.distributed import fleet"));
