@@ -22,8 +22,21 @@ namespace {
 constexpr int kMaxSlots = 65'536;
 constexpr std::size_t kLongestName = 253;  // of DNS
 constexpr std::size_t kLargestFile = 16 << 20;
+constexpr int kUnlikelySlots = 1024;  // and more: a port, as long as slots= is not written
+constexpr std::string_view kSshPort = "22";
 constexpr auto kHostHint =
     "a host is written as h1, user@h1, 10.0.0.1 or [fe80::1], followed by :2 for two trainers";
+
+/// What other launchers call it, and what that is here; nothing: it has no effect.
+struct OtherName {
+  std::string_view said, means;
+};
+constexpr OtherName kOtherNames[] = {
+    {"cpu", "slots"},     {"cpus", "slots"},     {"count", "slots"},     // Open MPI, LAM
+    {"username", "user"}, {"user_name", "user"}, {"user-name", "user"},  // Open MPI
+    {"max_slots", ""},    {"max-slots", ""},     {"slots_max", ""},
+    {"slots-max", ""},    {"binding", ""},       {"ifname", ""},  // MPICH
+};
 
 /// A word of the list before its ranges are expanded, and where it is.
 struct Entry {
@@ -65,9 +78,13 @@ void check_name(const std::string& where, std::string_view name, std::string_vie
   if (name.size() > kLongestName)
     refuse(where, std::string(what) + " " + quoted(name) + " has " + std::to_string(name.size()) +
                       " characters, and " + std::to_string(kLongestName) + " are the most");
-  if (!is_name(name))
-    refuse(where, quoted(name) + " is not the name of a " + (what == "the user" ? "user" : "host"),
-           kHostHint);
+  if (is_name(name)) return;
+  const std::string why = quoted(name) + " is not the name of a " + (what == "the user" ? "user" : "host");
+  if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+    refuse(where, why, "it holds a character that is not ASCII, a no-break space perhaps: type it again");
+  if (name.find_first_of(" \n") != std::string_view::npos)
+    refuse(where, why, "hosts are separated by commas: h1,h2");
+  refuse(where, why, kHostHint);
 }
 
 int read_count(const std::string& where, std::string_view name, std::string_view text, int min) {
@@ -84,9 +101,14 @@ class Attributes {
   explicit Attributes(std::string where) : where_(std::move(where)) {}
 
   void set(std::string_view name, std::string_view value, std::vector<std::string>& notes) {
-    if (name == "max_slots" || name == "max-slots") {
-      notes.push_back(where_ + ": max_slots has no effect");
-      return;
+    const auto* other = std::find_if(std::begin(kOtherNames), std::end(kOtherNames),
+                                     [&](const OtherName& one) { return one.said == name; });
+    if (other != std::end(kOtherNames)) {
+      if (other->means.empty()) {
+        notes.push_back(where_ + ": " + std::string(name) + " has no effect");
+        return;
+      }
+      name = other->means;
     }
     if (!names_.emplace(name, value).second) refuse(where_, std::string(name) + " is given twice");
     if (name == "slots") {
@@ -97,14 +119,28 @@ class Attributes {
       host_.servers = read_count(where_, name, value, 0);
     } else if (name == "port") {
       host_.port = static_cast<std::uint16_t>(read_port(value));
+    } else if (name == "user") {
+      check_name(where_, value, "the user");
+      host_.user = value;
     } else if (name == "devices") {
       host_.devices = read_devices(value);
     } else {
-      const std::vector<std::string> names = {"slots", "trainers", "servers", "port", "devices"};
+      const std::vector<std::string> names = {"slots", "trainers", "servers", "port", "user", "devices"};
       const auto meant = nearest(name, names);
       refuse(where_, quoted(name) + " cannot be said of a host",
-             meant ? "is " + *meant + " meant?" : "use slots, trainers, servers, port or devices");
+             meant ? "is " + *meant + " meant?" : "use slots, trainers, servers, port, user or devices");
     }
+  }
+
+  /// A number behind a colon, which some write for the port of ssh.
+  void set_bare(std::string_view value, std::vector<std::string>& notes) {
+    if (const auto number = parse_integer(value); number && *number >= kUnlikelySlots && *number <= kMaxSlots)
+      refuse(where_, "':" + std::string(value) + "' would be " + std::string(value) + " trainers there",
+             "write port=" + std::string(value) +
+                 " for the port of its ssh server, slots=" + std::string(value) + " for so many trainers");
+    if (value == kSshPort)
+      notes.push_back(where_ + ": ':22' is 22 trainers; the port of an ssh server is written as port=22");
+    set("slots", value, notes);
   }
 
   RemoteHost host() {
@@ -161,14 +197,15 @@ class Collector {
     for (const std::string& part : parts_behind(entry, word)) {
       const std::size_t equals = part.find('=');
       if (equals == std::string::npos)
-        said.set("slots", part, result_.notes);
+        said.set_bare(part, result_.notes);
       else
         said.set(std::string_view(part).substr(0, equals), std::string_view(part).substr(equals + 1),
                  result_.notes);
     }
     for (const auto& [key, value] : attributes) said.set(key, value, result_.notes);
     RemoteHost host = said.host();
-    host.user = user;
+    if (!user.empty() && !host.user.empty()) refuse(entry.where, "the user is given twice");
+    if (!user.empty()) host.user = user;
     for (std::string& one : names(entry, name)) {
       host.name = std::move(one);
       insert(entry, host);
@@ -179,7 +216,8 @@ class Collector {
   RemoteHosts result() {
     if (!counted_.empty()) {
       for (RemoteHost& host : result_.hosts) host.slots = host.slots.value_or(1);
-      result_.notes.push_back(counted_ + " is named more than once: each time counts as one trainer there");
+      result_.notes.push_back(
+          counted_ + " is named more than once: the numbers are added up, one trainer where none is given");
     }
     return std::move(result_);
   }
@@ -285,22 +323,38 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-void add_line(Collector& collector, std::string_view line, const std::string& where) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  line = line.substr(0, line.find('#'));
-  const std::vector<std::string> words = words_of(line);
-  if (words.empty()) return;
-  if (split_outside_brackets(words.front(), ',').size() > 1)
-    refuse(where, quoted(words.front()) + " are several hosts", "write each on a line of its own");
+/// What is behind a host: NAME=VALUE…; or Grid Engine's number of slots, queue and processors.
+std::vector<std::pair<std::string, std::string>> attributes_in(const std::vector<std::string>& words,
+                                                               const std::string& where) {
+  const bool has_queue = words.size() == 4 && words[2].find('@') != std::string::npos;
+  if ((words.size() == 2 || has_queue) && parse_integer(words[1])) return {{"slots", words[1]}};
   std::vector<std::pair<std::string, std::string>> attributes;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
     if (equals == std::string::npos)
       refuse(where, quoted(words[i]) + " after the host is not understood",
-             "two trainers are written as slots=2");
+             "two trainers are written as slots=2; a comment begins with #");
     attributes.emplace_back(words[i].substr(0, equals), words[i].substr(equals + 1));
   }
-  collector.add({words.front(), where}, attributes);
+  return attributes;
+}
+
+void add_line(Collector& collector, std::string_view line, const std::string& where) {
+  const std::vector<std::string> words = words_of(line.substr(0, line.find('#')));
+  if (words.empty()) return;
+  std::vector<std::string> hosts = split_outside_brackets(words.front(), ',');
+  if (hosts.size() > 1 && hosts.back().empty()) hosts.pop_back();  // "h1,"
+  if (hosts.size() > 1 && words.size() > 1)
+    refuse(where, quoted(words.front()) + " are several hosts, and something is said of them",
+           "write each on a line of its own");
+  const auto attributes = attributes_in(words, where);
+  for (const std::string& host : hosts) collector.add({host, where}, attributes);
+}
+
+std::string_view without_blanks(std::string_view word) {
+  constexpr std::string_view kBlanks = " \t";
+  const std::size_t begin = std::min(word.find_first_not_of(kBlanks), word.size());
+  return word.substr(begin, word.find_last_not_of(kBlanks) + 1 - begin);
 }
 
 std::string read_text(int fd, const std::string& path) {
@@ -322,8 +376,9 @@ RemoteHosts parse_host_list(std::string_view text, std::string_view where) {
   const std::string origin(where);
   if (text.empty()) refuse(origin, "no host is given", kHostHint);
   for (const std::string& word : split_outside_brackets(text, ',')) {
-    if (word.empty()) refuse(origin, "a host in " + quoted(text) + " is empty", "remove the comma");
-    collector.add({word, origin}, {});
+    const std::string_view host = without_blanks(word);
+    if (host.empty()) refuse(origin, "a host in " + quoted(text) + " is empty", "remove the comma");
+    collector.add({host, origin}, {});
   }
   return collector.result();
 }
@@ -333,12 +388,14 @@ RemoteHosts parse_hostfile(std::string_view text, const std::string& path) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Collector collector;
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
     const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool is_two = text.substr(end).starts_with("\r\n");
+    text.remove_prefix(std::min(end + (is_two ? 2 : 1), text.size()));
     const std::string where = path + ":" + std::to_string(number);
     if (line.find('\0') != std::string_view::npos)
-      refuse(where, "the line holds a NUL byte; this is not a list of hosts");
+      refuse(where, "the line holds a NUL byte; this is not a list of hosts",
+             "is it UTF-16? save it as UTF-8");
     add_line(collector, line, where);
   }
   RemoteHosts result = collector.result();

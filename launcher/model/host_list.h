@@ -2,14 +2,15 @@
 // Pure, but for read_hostfile.
 //
 //   --hosts     [USER@]HOST[:SLOTS][:NAME=VALUE…],…         h1:2,user@node[01-16],[fe80::1]:2,h5:servers=1
-//   --hostfile  [USER@]HOST[:SLOTS…] [NAME=VALUE]…  # note  one a line; CRLF, a byte order mark and blank
-//                                                           lines are fine
+//   --hostfile  [USER@]HOST[:SLOTS…] [NAME=VALUE]…  # note  one a line, or several with commas between them
+//               HOST SLOTS [QUEUE@HOST PROCESSORS]          Grid Engine's; CRLF, CR, a byte order mark and
+//                                                           blank lines are fine
 //
-// NAME is slots (trainers there), port (of its ssh server), devices (in a file only: 0,2), and in a
+// NAME is slots (trainers there), port (of its ssh server), user, devices (in a file only: 0,2), and in a
 // parameter-server job servers and trainers: a host for which one of these two is named has the named ones
-// only. Open MPI's max_slots has no effect. HOST is an IPv4 or IPv6 address or a name, and may have ranges
-// (launcher/model/host_range). It becomes a word of the ssh command, so it begins with a letter or digit and
-// holds nothing that ssh or a shell would act on.
+// only. Other launchers' names for these are known, and what of theirs has no effect is noted. HOST is an
+// IPv4 or IPv6 address or a name, and may have ranges (launcher/model/host_range). It becomes a word of the
+// ssh command, so it begins with a letter or digit and holds nothing that ssh or a shell would act on.
 #pragma once
 
 #include <cstdint>

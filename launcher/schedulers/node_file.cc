@@ -29,7 +29,7 @@ std::string list_in(std::istream& file, const Scheduler& scheduler) {
     std::string host, slots = "1";
     if (!(words >> host)) continue;
     if (scheduler.counts) words >> slots;
-    list += (list.empty() ? "" : ",") + host + ":" + slots;
+    list += (list.empty() ? "" : ",") + host + ":slots=" + slots;
   }
   return list;
 }

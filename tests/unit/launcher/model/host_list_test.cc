@@ -192,7 +192,9 @@ TEST_CASE("a host that is named again is counted, as PBS and Open MPI write thei
   CHECK(pbs.hosts[0].slots == 3);
   CHECK(pbs.hosts[1].slots == 1);
   REQUIRE(pbs.notes.size() == 1);
-  CHECK(pbs.notes[0] == "nodes:2: h1 is named more than once: each time counts as one trainer there");
+  CHECK(pbs.notes[0] ==
+        "nodes:2: h1 is named more than once: the numbers are added up, "
+        "one trainer where none is given");
   CHECK(parse_host_list("h1:2,h1", "--hosts").hosts[0].slots == 3);
   CHECK(parse_host_list("n[1-3],n2", "--hosts").hosts[1].slots == 2);
   CHECK(parse_host_list("[fe80:0::1],fe80::1", "--hosts").hosts.size() == 1);
@@ -229,15 +231,57 @@ TEST_CASE("a host file has comments, blank lines, slots in every usual spelling"
   CHECK(file.notes == Names{"hosts.txt:5: max_slots has no effect"});
 }
 
+TEST_CASE("host files of other launchers and schedulers are read as those read them") {
+  struct Dialect {
+    std::string_view name, text;
+    std::vector<std::pair<std::string, int>> hosts;  // 0: no number is given
+  };
+  const Dialect dialects[] = {
+      {"Open MPI",
+       "h1 slots=4 max_slots=8\nh2 cpu=2 slots_max=2\nh3 count=3\n",
+       {{"h1", 4}, {"h2", 2}, {"h3", 3}}},
+      {"MPICH", "h1:4 ifname=ib0\nh2:2 binding=user:0,1\nh3\n", {{"h1", 4}, {"h2", 2}, {"h3", 0}}},
+      {"DeepSpeed", "worker-1 slots=4\nworker-2 slots=4\n", {{"worker-1", 4}, {"worker-2", 4}}},
+      {"Grid Engine", "n1.x 4 all.q@n1.x <NULL>\nn2.x 2 all.q@n2.x 0,1\n", {{"n1.x", 4}, {"n2.x", 2}}},
+      {"Grid Engine, two queues", "n1 4 a.q@n1 UNDEFINED\nn1 2 b.q@n1 UNDEFINED\n", {{"n1", 6}}},
+      {"host and number", "n1 4\nn2\t2\n", {{"n1", 4}, {"n2", 2}}},
+      {"PBS", "n1\nn1\nn2\n", {{"n1", 2}, {"n2", 1}}},
+      {"Horovod", "h1:2,h2:2\n", {{"h1", 2}, {"h2", 2}}},
+      {"Slurm", "n[01-02,7],login1\n", {{"n01", 0}, {"n02", 0}, {"n7", 0}, {"login1", 0}}},
+      {"a comma at each end", "h1,\nh2,\n", {{"h1", 0}, {"h2", 0}}},
+      {"old ends of lines", "h1\rh2 slots=2\r", {{"h1", 0}, {"h2", 2}}},
+  };
+  for (const Dialect& dialect : dialects) {
+    CAPTURE(dialect.name);
+    std::vector<std::pair<std::string, int>> read;
+    for (const RemoteHost& host : parse_hostfile(dialect.text, "hosts.txt").hosts)
+      read.emplace_back(host.name, host.slots.value_or(0));
+    CHECK(read == dialect.hosts);
+  }
+  CHECK(parse_hostfile("h1 slots=2 username=me\nh2 user=you\n", "f").hosts[1].user == "you");
+  CHECK(has(file_refusal("a\r\nb c=1"), "hosts.txt:2: "));
+  CHECK(parse_hostfile("h1:22\n", "f").notes ==
+        Names{"f:1: ':22' is 22 trainers; the port of an ssh server is "
+              "written as port=22"});
+  CHECK(parse_hostfile("h1 slots=2048\n", "f").hosts[0].slots == 2048);
+  CHECK(names_of(hosts("h1:2, h2 ,\th3")) == Names{"h1", "h2", "h3"});
+}
+
 TEST_CASE("what is wrong in a host file is said with its line") {
   CHECK(has(file_refusal(""), "hosts.txt: no host is in the file"));
   CHECK(has(file_refusal("# nothing\n\n  \n"), "hosts.txt: no host is in the file"));
   CHECK(has(file_refusal("h1\na;b\n"), "hosts.txt:2: 'a;b' is not the name of a host"));
-  CHECK(has(file_refusal("h1 4\n"), "hosts.txt:1: '4' after the host is not understood"));
-  CHECK(has(file_refusal("h1,h2\n"), "hosts.txt:1: 'h1,h2' are several hosts"));
+  CHECK(has(file_refusal("h1 x\n"), "hosts.txt:1: 'x' after the host is not understood"));
+  CHECK(has(file_refusal("h1 4 h2 2\n"), "hosts.txt:1: '4' after the host is not understood"));
+  CHECK(has(file_refusal("h1,h2 slots=2\n"), "hosts.txt:1: 'h1,h2' are several hosts"));
+  CHECK(has(file_refusal("h1,,h2\n"), "hosts.txt:1: a host is empty"));
+  CHECK(has(file_refusal("h1\nh2\u00a0slots=2\n"), "hosts.txt:2: "));
+  CHECK(has(file_refusal("h1:2222\n"), "hosts.txt:1: ':2222' would be 2222 trainers there"));
+  CHECK(has(file_refusal("me@h1 user=you\n"), "hosts.txt:1: the user is given twice"));
+  CHECK(has(file_refusal("h1 user=-x\n"), "hosts.txt:1: the user '-x' begins with '-'"));
   CHECK(has(file_refusal("h1 slots=\n"), "slots is ''"));
   CHECK(has(file_refusal("h1 slots=2 slots=3\n"), "slots is given twice"));
-  CHECK(has(file_refusal("h1 cpus=2\n"), "'cpus' cannot be said of a host"));
+  CHECK(has(file_refusal("h1 sockets=2\n"), "'sockets' cannot be said of a host"));
   CHECK(has(file_refusal("h1 devices=0,0\n"), "without repetitions"));
   CHECK(has(file_refusal("h1 devices=0,1 slots=3\n"), "3 slots and 2 devices"));
   CHECK(has(file_refusal(std::string_view("h1\nh\0x\n", 7)), "hosts.txt:2: the line holds a NUL byte"));
