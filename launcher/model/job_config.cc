@@ -38,7 +38,8 @@ RestartRules restart_rules(const JobConfig& config) {
 }
 
 bool watches_steps(const JobConfig& config) {
-  return config.hang.timeout.count() > 0 || restart_rules(config).any() || needs_heartbeats(config.inject);
+  return config.hang.timeout.count() > 0 || restart_rules(config).any() || needs_heartbeats(config.inject) ||
+         config.metrics;
 }
 
 }  // namespace fleetrun::launcher

@@ -274,7 +274,12 @@ constexpr Setting kSettings[] = {
    "refuse to start below this level; without a value: pidns",
    "", "pidns"},
   {"metrics", "", "", "None", "ADDRESS", Group::watch, kOurs, Kind::value,
-   "serve Prometheus text at PORT, HOST:PORT or the path of a socket"},
+   "serve Prometheus text at PORT, HOST:PORT or the path of a socket",
+   "Beside processes and servers it has what trainers say of themselves: fleetrun_training_step and "
+   "fleetrun_training_value{role,rank,name}. train_from_dataset says batch, examples_per_second and the "
+   "variables of fetch_list every print_period batches. Other programs write a line such as `step 120 "
+   "loss=0.41 auc=0.73` to the descriptor FLEETRUN_HEARTBEAT_FD, or call `fleetrun.heartbeat(120, "
+   "loss=0.41)`. What a process has said goes with it."},
   {"on_event", "", "", "None", "COMMAND", Group::watch, kOurs, Kind::value,
    "run COMMAND by bash when the job starts, a process fails, is restarted, and when the job ends",
    "It reads a line of JSON (schema, event, job, log_dir, process, host, cause, why, attempt, backoff_ms, "

@@ -73,6 +73,8 @@ class TimedWatch final : public HangWatch {
     return heartbeats_.open(index);
   }
 
+  const Heartbeat& heartbeat(std::size_t index) override { return hear(index); }
+
   std::optional<std::int64_t> progress() override {
     for (std::size_t i = 0; i < processes_.size(); ++i) hear(i);
     return progress_;

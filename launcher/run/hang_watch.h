@@ -19,6 +19,7 @@
 #include "launcher/model/hang_rules.h"
 #include "launcher/model/job_event.h"
 #include "launcher/run/hang_report.h"
+#include "launcher/run/heartbeat.h"
 #include "launcher/stacks/stacks.h"
 
 namespace boost::asio {
@@ -56,6 +57,9 @@ class HangWatch : public JobObserver {
   /// A descriptor for the process that is about to be started (FLEETRUN_HEARTBEAT_FD), borrowed until it is
   /// told that the process has started; -1 when there is none.
   virtual int open_heartbeat(std::size_t index) = 0;
+
+  /// What the process has said until now.
+  virtual const Heartbeat& heartbeat(std::size_t index) = 0;
 
   /// The greatest step that any process has said, in any attempt.
   virtual std::optional<std::int64_t> progress() = 0;

@@ -11,15 +11,30 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kLongestLine = 64;
+constexpr std::size_t kLongestLine = 1024;
+constexpr std::size_t kMaxValues = 32, kLongestName = 64;
 constexpr int kMaxBlocks = 64;  // at once: a process that writes without end does not keep the loop
 
+/// NaN and infinities too: a loss may be one.
+std::optional<double> parse_double(std::string_view text) noexcept {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 std::optional<double> parse_seconds(std::string_view text) noexcept {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0 && seconds < 1e9))
-    return std::nullopt;
-  return seconds;
+  const auto seconds = parse_double(text);
+  return seconds && *seconds >= 0 && *seconds < 1e9 ? seconds : std::nullopt;
+}
+
+bool is_value_name(std::string_view text) noexcept {
+  if (text.empty() || text.size() > kLongestName) return false;
+  for (std::size_t size = 0; !text.empty(); text.remove_prefix(size)) {
+    size = utf8_length(text);
+    if (size == 0 || (size == 1 && (text.front() <= ' ' || text.front() == '\x7f'))) return false;
+  }
+  return true;
 }
 
 /// The end for the process, by opening the pipe once more for both directions: as long as the process has it
@@ -46,15 +61,24 @@ void HeartbeatParser::feed(std::string_view bytes) {
 }
 
 void HeartbeatParser::on_line(std::string_view line) {
-  constexpr std::string_view kStep = "step ";
-  if (!line.starts_with(kStep) || line.size() > kLongestLine) return;
-  line.remove_prefix(kStep.size());
-  const std::size_t blank = line.find(' ');
-  const auto step = parse_integer(line.substr(0, blank));
+  if (line.size() > kLongestLine) return;
+  const std::vector<std::string> words = split(line, ' ');
+  for (std::size_t i = 1; i < words.size(); ++i) on_value(words[i]);
+  if (words.size() < 2 || words[0] != "step") return;
+  const auto step = parse_integer(words[1]);
   if (!step) return;
   heartbeat_.step = *step;
-  heartbeat_.work_seconds =
-      blank == std::string_view::npos ? std::nullopt : parse_seconds(line.substr(blank + 1));
+  heartbeat_.work_seconds = words.size() > 2 ? parse_seconds(words[2]) : std::nullopt;
+}
+
+void HeartbeatParser::on_value(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  if (equals == word.npos || !is_value_name(name)) return;
+  const auto value = parse_double(word.substr(equals + 1));
+  const auto known = heartbeat_.values.find(std::string(name));
+  if (!value || (known == heartbeat_.values.end() && heartbeat_.values.size() == kMaxValues)) return;
+  heartbeat_.values[std::string(name)] = *value;
 }
 
 int Heartbeats::open(std::size_t index) {

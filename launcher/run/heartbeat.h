@@ -5,6 +5,10 @@
 //   step 120\n        it has reached step 120
 //   step 120 0.35\n   and the step's own work, without waiting for others, took 0.35 s
 //   beat\n            it lives; any other bytes say the same
+//   beat loss=0.41 examples_per_second=1200\n   values, behind either, as --metrics serves them
+//
+// A value's name is UTF-8 of at most 64 bytes, without blanks and '='; the value stays until another of that
+// name comes. A line has at most 1024 bytes; of one process 32 names are kept.
 //
 // The descriptor never blocks (what does not fit is dropped: EAGAIN) and never raises SIGPIPE, whatever
 // becomes of fleetrun: it is a pipe whose end in the process can read too.
@@ -12,6 +16,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +32,7 @@ struct Heartbeat {
   std::uint64_t beats = 0;             // lines, and pieces of lines
   std::optional<std::int64_t> step;    // the last one; it may go back
   std::optional<double> work_seconds;  // of the last step that came with its time
+  std::map<std::string, double> values = {};
   bool operator==(const Heartbeat&) const = default;
 };
 
@@ -37,10 +44,14 @@ class HeartbeatParser {
 
  private:
   void on_line(std::string_view line);
+  void on_value(std::string_view word);
 
   Heartbeat heartbeat_;
   std::string partial_;  // bounded; the rest of a line that is too long is not a step
 };
+
+/// What a process of the plan has said until now; empty where nobody listens.
+using HeartbeatReader = std::function<const Heartbeat&(std::size_t index)>;
 
 /// The channels of a job's processes.
 class Heartbeats {

@@ -50,7 +50,9 @@ bool write_file(const std::string& path, const std::string& text) {
 
 class JobHealth final : public JobPart {
  public:
-  JobHealth(JobControl& control, const JobConfig& config, const Environ& environment) : control_(control) {
+  JobHealth(JobControl& control, const JobConfig& config, const Environ& environment,
+            std::shared_ptr<HeartbeatReader> heartbeats)
+      : control_(control), heartbeats_(std::move(heartbeats)) {
     const auto tell = [this](const JobEvent& event) { control_.tell(event); };
     if (!config.inject.empty()) {
       auto targets = injection_targets(control.plan());
@@ -72,7 +74,12 @@ class JobHealth final : public JobPart {
     if (watches_steps(config))
       watch_ = make_hang_watch(control.loop(), watched_processes(control.plan()),
                                {config.hang, {.environment = environment}}, std::move(calls));
+    if (watch_)
+      *heartbeats_ = [this](std::size_t index) -> const Heartbeat& { return watch_->heartbeat(index); };
   }
+  ~JobHealth() override { *heartbeats_ = nullptr; }
+  JobHealth(const JobHealth&) = delete;
+  JobHealth& operator=(const JobHealth&) = delete;
 
   void on_event(const JobEvent& event) override {
     if (injector_) injector_->on_event(event);
@@ -110,6 +117,7 @@ class JobHealth final : public JobPart {
   }
 
   JobControl& control_;
+  std::shared_ptr<HeartbeatReader> heartbeats_;
   std::unique_ptr<Injector> injector_;
   std::unique_ptr<HangWatch> watch_;
 };
@@ -120,11 +128,12 @@ void check_injections(const JobConfig& config, const Plan& plan) {
   check_injections(config.inject, injection_targets(plan));
 }
 
-MakeJobPart job_health(const JobConfig& config, const Environ& environment) {
+MakeJobPart job_health(const JobConfig& config, const Environ& environment,
+                       std::shared_ptr<HeartbeatReader> heartbeats) {
   if (config.inject.empty() && !watches_steps(config))
     return [](JobControl&) { return std::unique_ptr<JobPart>(); };
-  return [&config, &environment](JobControl& control) {
-    return std::make_unique<JobHealth>(control, config, environment);
+  return [&config, &environment, heartbeats = std::move(heartbeats)](JobControl& control) {
+    return std::make_unique<JobHealth>(control, config, environment, heartbeats);
   };
 }
 

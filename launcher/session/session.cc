@@ -156,9 +156,10 @@ int Session::run_here() {
 
   const std::unique_ptr<JobObserver> reporter = console_.reporter(plan_);
   settings_.observers = {reporter.get()};
-  settings_.parts.push_back(job_health(config_, environment_));
+  const auto heartbeats = std::make_shared<HeartbeatReader>();
+  settings_.parts.push_back(job_health(config_, environment_, heartbeats));
   settings_.parts.push_back(member_link(leases_, config_.host));
-  settings_.parts.push_back(job_services(services(background)));
+  settings_.parts.push_back(job_services(services(background, heartbeats)));
   redactor_ = job_redactor(plan_, environment_, own_arguments());
   settings_.parts.push_back(flight_recorder(recorder()));
   if (events_) {
@@ -256,8 +257,10 @@ RecorderSettings Session::recorder() const {
           .redactor = redactor_};
 }
 
-ServiceSettings Session::services(const Background& background) const {
+ServiceSettings Session::services(const Background& background,
+                                  std::shared_ptr<const HeartbeatReader> heartbeats) const {
   ServiceSettings services;
+  services.heartbeats = std::move(heartbeats);
   services.launch_log = background.launch_log;
   services.detached = config_.detach;
   services.run_directories = run_directories(environment_, ::geteuid());

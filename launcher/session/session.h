@@ -52,7 +52,8 @@ class Session {
   RunValues run_values();
   void write_secret(const std::vector<std::string>& directories);
   void settle_terminal(Background background);
-  ServiceSettings services(const Background& background) const;
+  ServiceSettings services(const Background& background,
+                           std::shared_ptr<const HeartbeatReader> heartbeats) const;
   JobResult run_to_the_end(std::vector<LogFile> logs);
   int conclude(const JobResult& result);
   RecorderSettings recorder() const;

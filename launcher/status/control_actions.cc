@@ -14,10 +14,6 @@
 namespace fleetrun::launcher {
 namespace {
 
-bool is_alive(const ProcessStatus& process) {
-  return process.state == ProcessState::running || process.state == ProcessState::stopping;
-}
-
 class Actions final : public ControlHandler {
  public:
   Actions(JobControl& control, const StatusBoard& board, Environ environment)
@@ -48,7 +44,8 @@ class Actions final : public ControlHandler {
     const ProcessSpec& process = plan.processes.at(request.process);
     if (!plan.restart.any() || plan.roles.at(process.role).restart == RestartScope::nobody)
       return process.name + " would not be started again: the job was begun without restarts (--max_restart)";
-    if (!is_alive(board_.status(0).processes.at(request.process))) return process.name + " does not run";
+    if (!is_alive(board_.status(0).processes.at(request.process).state))
+      return process.name + " does not run";
     control_.send_signal(request.process, SIGKILL);
     return {};
   }
@@ -59,7 +56,7 @@ class Actions final : public ControlHandler {
     const JobStatus status = board_.status(0);
     for (std::size_t i = 0; i < status.processes.size(); ++i) {
       const ProcessStatus& process = status.processes[i];
-      if (is_alive(process)) targets.push_back({i, process.role, process.rank, process.pid});
+      if (is_alive(process.state)) targets.push_back({i, process.role, process.rank, process.pid});
     }
     StackSettings settings;
     settings.environment = environment_;

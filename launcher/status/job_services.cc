@@ -33,8 +33,8 @@ class Services final : public JobPart {
         events_(control.plan(), [this](const std::string& warning) { warn(warning); }),
         actions_(control_actions(control, board_, settings_.environment)) {
     if (settings_.metrics)
-      metrics_ =
-          start_metrics(control.loop(), *settings_.metrics, [this] { return to_prometheus(full_status()); });
+      metrics_ = start_metrics(control.loop(), *settings_.metrics,
+                               [this] { return to_prometheus(status_to_scrape()); });
   }
 
   ~Services() override { over_ = true; }
@@ -103,6 +103,15 @@ class Services final : public JobPart {
     add_usage(status);
     if (!settings_.metrics_directory.empty()) add_metrics(status, settings_.metrics_directory);
     add_last_lines(status);
+    return status;
+  }
+
+  JobStatus status_to_scrape() const {
+    JobStatus status = full_status();
+    if (!settings_.heartbeats || !*settings_.heartbeats) return status;
+    for (std::size_t i = 0; i < status.processes.size(); ++i) {
+      if (is_alive(status.processes[i].state)) status.processes[i].heartbeat = (*settings_.heartbeats)(i);
+    }
     return status;
   }
 

@@ -6,10 +6,12 @@
 // after the first process was started, so that starting a job does not wait for it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/run/heartbeat.h"
 #include "launcher/run/job_control.h"
 #include "launcher/status/metrics_server.h"
 #include "runtime/base/environ.h"
@@ -20,7 +22,8 @@ struct ServiceSettings {
   std::vector<std::string> run_directories;  // host/run_directory; empty: no entry, no control socket
   std::string metrics_directory;             // where servers write their metrics; empty: nowhere
   std::optional<MetricsAddress> metrics;
-  std::string launch_log;  // where the LAUNCH lines go, when that is a file
+  std::shared_ptr<const HeartbeatReader> heartbeats;  // for metrics
+  std::string launch_log;                             // where the LAUNCH lines go, when that is a file
   bool detached = false;
   Environ environment;  // of fleetrun
 };

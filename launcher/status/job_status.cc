@@ -65,11 +65,11 @@ std::string read_tail(const std::string& path, std::optional<std::uint64_t>& siz
   return tail;
 }
 
-bool is_alive(ProcessState state) {
+}  // namespace
+
+bool is_alive(ProcessState state) noexcept {
   return state == ProcessState::running || state == ProcessState::stopping;
 }
-
-}  // namespace
 
 std::string_view to_string(ProcessState state) noexcept {
   constexpr std::string_view kNames[] = {"waiting", "running", "stopping", "ended", "failed", "not_started"};

@@ -25,6 +25,7 @@
 #include "launcher/host/resource_usage.h"
 #include "launcher/model/job_event.h"
 #include "launcher/model/plan.h"
+#include "launcher/run/heartbeat.h"
 #include "launcher/status/server_metrics.h"
 #include "runtime/base/exit_reason.h"
 
@@ -34,6 +35,7 @@ enum class ProcessState { waiting, running, stopping, ended, failed, not_started
 enum class JobPhase { starting, running, stopping, restarting, ended };
 
 std::string_view to_string(ProcessState state) noexcept;
+bool is_alive(ProcessState state) noexcept;
 std::string_view to_string(JobPhase phase) noexcept;
 
 struct ProcessStatus {
@@ -52,6 +54,7 @@ struct ProcessStatus {
   std::optional<std::string> last_line;       // by add_last_lines()
   std::optional<std::uint64_t> log_bytes;     // likewise: how long the log is
   std::optional<ServerMetrics> metrics = {};  // of a living parameter server, by add_metrics()
+  Heartbeat heartbeat = {};                   // of a living process, for metrics alone
 
   bool operator==(const ProcessStatus&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "launcher/status/metrics.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -24,6 +25,8 @@ std::string in_quotes(std::string_view value) {
 }
 
 std::string number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", value);
   return text;
@@ -98,9 +101,7 @@ void write_job(Exposition& out, const JobStatus& status) {
 void write_processes(Exposition& out, const JobStatus& status) {
   using Sample = std::optional<double>;
   out.family("fleetrun_process_up", "gauge", "1 while the process lives.");
-  per_process(out, status, [](const ProcessStatus& p) -> Sample {
-    return p.state == ProcessState::running || p.state == ProcessState::stopping ? 1 : 0;
-  });
+  per_process(out, status, [](const ProcessStatus& p) -> Sample { return is_alive(p.state) ? 1 : 0; });
   out.family("fleetrun_process_starts_total", "counter", "How often it was started.");
   per_process(out, status, [](const ProcessStatus& p) -> Sample { return p.starts; });
   out.family("fleetrun_process_cpu_seconds_total", "counter", "CPU time of it and what it started.");
@@ -119,6 +120,20 @@ void write_processes(Exposition& out, const JobStatus& status) {
   per_process(out, status, [](const ProcessStatus& p) -> Sample {
     return p.log_bytes ? Sample(static_cast<double>(*p.log_bytes)) : std::nullopt;
   });
+}
+
+/// What processes say of themselves.
+void write_training(Exposition& out, const JobStatus& status) {
+  out.family("fleetrun_training_step", "gauge", "The last step that it has reported.");
+  per_process(out, status, [](const ProcessStatus& p) -> std::optional<double> { return p.heartbeat.step; });
+  out.family("fleetrun_training_step_work_seconds", "gauge", "The last step's own work, as it has reported.");
+  per_process(out, status,
+              [](const ProcessStatus& p) -> std::optional<double> { return p.heartbeat.work_seconds; });
+  out.family("fleetrun_training_value", "gauge", "A value that it has reported: its loss, its rate.");
+  for (const ProcessStatus& process : status.processes) {
+    for (const auto& [name, value] : process.heartbeat.values)
+      out.sample(labels_of(process) + ",name=" + in_quotes(name), value);
+  }
 }
 
 /// One call of `write` for each parameter server that has said something.
@@ -209,6 +224,7 @@ std::string to_prometheus(const JobStatus& status) {
   Exposition out;
   write_job(out, status);
   write_processes(out, status);
+  write_training(out, status);
   write_servers(out, status);
   return out.end();
 }

@@ -7,9 +7,12 @@
 //   fleetrun_job_restarts_total{kind}                 fleetrun_process_exit_status{role,rank}: as a shell's
 //   fleetrun_job_processes{state}                     fleetrun_process_log_bytes{role,rank}: current log
 //
-// A process's CPU and memory include what it started (launcher/host/resource_usage), and are left out while
-// it does not live. Of each parameter server on this host, rank being its own (all of mode ps,
-// launcher/status/server_metrics):
+//   fleetrun_training_step{role,rank}                 fleetrun_training_value{role,rank,name}
+//   fleetrun_training_step_work_seconds{role,rank}
+//
+// The last three are what a process says of itself (launcher/run/heartbeat). A process's CPU and memory
+// include what it started (launcher/host/resource_usage); both are left out while it does not live. Of each
+// parameter server on this host, rank being its own (all of mode ps, launcher/status/server_metrics):
 //
 //   fleetrun_ps_rows{rank,table}                            fleetrun_ps_calls_total{rank,call}
 //   fleetrun_ps_keys_total{rank,table,direction}            fleetrun_ps_call_errors_total{rank,call}

@@ -13,7 +13,7 @@ std::span<const EnvVariable> other_variables() noexcept {
      "use the secret of their user, which is made at first use."},
     {"FLEETRUN_INSECURE", every, "1: the processes of a job do not authenticate to each other (--insecure)",
      "They warn about it, and a process with this does not talk to one without.", true},
-    {"FLEETRUN_HEARTBEAT_FD", every, "a descriptor for signs of life (--hang_timeout)",
+    {"FLEETRUN_HEARTBEAT_FD", every, "a descriptor for signs of life and values (--hang_timeout, --metrics)",
      "The line `step 120` says that the process has reached that step, `step 120 0.35` also how many "
      "seconds of its own work it took, any other bytes that it lives. Writing never blocks and never raises "
      "SIGPIPE; what does not fit is dropped (EAGAIN). Present with --hang_timeout, with restarts, and where "

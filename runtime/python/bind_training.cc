@@ -296,7 +296,10 @@ runtime::EpochOptions epoch_options(std::vector<std::string> fetch, std::vector<
   options.print = printer(print_line);
   apply_environment(options);
   const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
-  if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };
+  if (heartbeat->is_heard()) {
+    options.on_batch = [heartbeat](std::size_t examples) { heartbeat->trained(examples); };
+    options.on_event = [heartbeat](const runtime::TrainingEvent& event) { heartbeat->report(event); };
+  }
   return options;
 }
 

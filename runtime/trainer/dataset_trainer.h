@@ -45,8 +45,11 @@ struct EpochOptions {
   bool check_nan = false;
   /// Gets each line as it is made: "time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]".
   std::function<void(const std::string&)> print = {};
-  /// Called after every batch by the thread that computed it; has to be cheap and must not throw.
-  std::function<void()> on_batch = {};
+  /// Called after every batch of so many examples by the thread that computed it; has to be cheap and must
+  /// not throw.
+  std::function<void(std::size_t)> on_batch = {};
+  /// Gets what `events` gets; must not throw.
+  std::function<void(const TrainingEvent&)> on_event = {};
 };
 
 /// What an epoch did; losses of all threads are weighted by their examples. Of a trainer that was started

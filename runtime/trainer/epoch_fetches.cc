@@ -62,7 +62,7 @@ EpochFetches::EpochFetches(const EpochOptions& options, bool prints, std::uint64
 }
 
 void EpochFetches::account(std::size_t rows, const std::function<const Tensor&(const std::string&)>& tensor) {
-  if (options_.on_batch) options_.on_batch();
+  if (options_.on_batch) options_.on_batch(rows);
   examples_ += rows;
   ++batches_;
   const auto count = static_cast<std::int64_t>(skipped_ + batches_);
@@ -72,7 +72,7 @@ void EpochFetches::account(std::size_t rows, const std::function<const Tensor&(c
   if (prints) line = "time: [" + now() + "], batch: [" + std::to_string(count) + "]";
   for (std::size_t i = 0; i < options_.fetch.size(); ++i) {
     const Tensor& value = tensor(options_.fetch[i]);
-    if (prints_ && options_.events) account_period(rows, i, value);
+    if (prints_ && tells()) account_period(rows, i, value);
     sums_[i] += value.size() == 1 ? value_of(value, 0) * static_cast<double>(rows)
                                   : std::numeric_limits<double>::quiet_NaN();
     if (prints) {
@@ -92,14 +92,15 @@ void EpochFetches::account_period(std::size_t rows, std::size_t fetch, const Ten
 }
 
 void EpochFetches::end() {
-  if (!prints_ || !options_.events || period_.batches == 0) return;
+  if (!prints_ || !tells() || period_.batches == 0) return;
   TrainingEvent event{skipped_ + batches_, period_.batches, period_.examples, {}};
   for (std::size_t i = 0; i < options_.fetch.size(); ++i) {
     const std::string& name = i < options_.fetch_info.size() ? options_.fetch_info[i] : options_.fetch[i];
     if (period_.has_one_value[i])
       event.values.emplace_back(name, period_.sums[i] / static_cast<double>(period_.examples));
   }
-  options_.events->add(event);
+  if (options_.events) options_.events->add(event);
+  if (options_.on_event) options_.on_event(event);
   period_.batches = period_.examples = 0;
   std::ranges::fill(period_.sums, 0.0);
 }

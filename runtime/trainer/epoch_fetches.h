@@ -32,6 +32,7 @@ class EpochFetches {
   const std::vector<double>& sums() const noexcept { return sums_; }
 
  private:
+  bool tells() const noexcept { return options_.events || options_.on_event; }
   void account_period(std::size_t rows, std::size_t fetch, const engine::Tensor& value);
 
   const EpochOptions& options_;

@@ -1,4 +1,4 @@
-"""Signs of life for `fleetrun --hang_timeout`, in pure Python.
+"""Signs of life for `fleetrun --hang_timeout`, and values for `fleetrun --metrics`, in pure Python.
 
 Nothing happens in a process that has no FLEETRUN_HEARTBEAT_FD, and nothing here can block or fail: a beat
 that the descriptor does not take is dropped.
@@ -10,6 +10,7 @@ import os
 import stat
 import time
 
+_LONGEST_LINE = 1024  # what fleetrun reads
 _INTERVAL = 0.05  # seconds; what is said in between is left out
 
 
@@ -27,28 +28,48 @@ def _descriptor():
     return fd if is_pipe and flags & os.O_NONBLOCK and flags & os.O_ACCMODE != os.O_RDONLY else None
 
 
+def _with_values(line, values):
+    """Of lines that are short enough."""
+    lines = [line]
+    for name, value in values.items():
+        word = f" {name}={float(value):.9g}"
+        if len((lines[-1] + word).encode()) > _LONGEST_LINE:
+            lines.append("beat")
+        lines[-1] += word
+    return "\n".join(lines)
+
+
 class _Heart:
     def __init__(self):
         self._fd = _descriptor()
-        self._due = 0.0
+        self._due = self._values_due = 0.0
+        self._values = {}  # that are not said yet
 
-    def beat(self, step=None, seconds=None):
+    def beat(self, step=None, seconds=None, **values):
         """Tells fleetrun that this process gets on: call it once per step.
 
         step: the number of the step, which also tells the restart policy that there is progress. seconds: how
         long the step's own work took, without waiting for other processes; by it a slow process is found
-        among ones that wait for each other. Calls that follow each other closely are left out, so it costs
-        next to nothing.
+        among ones that wait for each other. values: numbers such as loss=0.4, which `fleetrun --metrics`
+        serves under their names. Calls that follow each other closely are left out, so it costs next to
+        nothing; the values of those are said with the next call.
         """
         if self._fd is None:
             return
         now = time.monotonic()
-        if now < self._due:
+        for name, value in values.items():
+            self._values["_".join(name.replace("=", " ").split())] = value
+        tells = self._values and now >= self._values_due
+        if now < self._due and not tells:
             return
         self._due = now + _INTERVAL
         line = "beat" if step is None else f"step {int(step)}"
         if step is not None and seconds is not None:
             line += f" {float(seconds):.6g}"
+        if tells:
+            line = _with_values(line, self._values)
+            self._values_due = now + _INTERVAL
+            self._values.clear()
         with contextlib.suppress(OSError):  # nobody reads, and the channel is full
             os.write(self._fd, line.encode() + b"\n")
 

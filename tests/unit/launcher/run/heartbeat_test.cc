@@ -1,5 +1,8 @@
 #include "launcher/run/heartbeat.h"
 
+#include <cmath>
+#include <limits>
+
 #include <doctest/doctest.h>
 
 using namespace fleetrun::launcher;
@@ -44,6 +47,26 @@ TEST_CASE("a heartbeat's lines are steps, or just life") {
     CAPTURE(row.bytes);
     CHECK(after(row.bytes) == row.heartbeat);
   }
+}
+
+TEST_CASE("a line ends with values, of which the last one of a name counts") {
+  const Heartbeat heartbeat = after(
+      "step 7 0.5 loss=0.25 auc=7e-1\nbeat loss=nan 损失=-inf\nbeat =2 x= y=1z z w=1=2 v=+1 \xff=1 a\tb=1\n");
+  CHECK(heartbeat.step == 7);
+  CHECK(heartbeat.work_seconds == 0.5);
+  REQUIRE(heartbeat.values.size() == 3);
+  CHECK(std::isnan(heartbeat.values.at("loss")));
+  CHECK(heartbeat.values.at("auc") == 0.7);
+  CHECK(heartbeat.values.at("损失") == -std::numeric_limits<double>::infinity());
+  CHECK(after("step 8 loss=1\n").work_seconds == std::nullopt);
+}
+
+TEST_CASE("a process that makes up names is kept few of them") {
+  HeartbeatParser parser;
+  for (int i = 0; i < 1000; ++i) parser.feed("beat n" + std::to_string(i) + "=1\n");
+  parser.feed("beat n0=2 " + std::string(65, 'n') + "=1\n");
+  CHECK(parser.heartbeat().values.size() == 32);
+  CHECK(parser.heartbeat().values.at("n0") == 2);
 }
 
 TEST_CASE("where the bytes are split makes no difference") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 #include <sstream>
 
@@ -26,6 +27,7 @@ JobStatus some_status() {
   JobStatus status = board.status(3'500'000'000);
   status.processes[0].usage = ResourceUsage{1.25, 4096, 1, 'S'};
   status.processes[0].log_bytes = 77;
+  status.processes[0].heartbeat = {3, 120, 0.5, {{"auc", 0.75}, {"loss", std::nan("")}}};
   return status;
 }
 
@@ -47,8 +49,13 @@ TEST_CASE("the metrics say what the status says") {
         "fleetrun_process_cpu_seconds_total{role=\"trainer\",rank=\"0\"} 1.25",
         "fleetrun_process_resident_memory_bytes{role=\"trainer\",rank=\"0\"} 4096",
         "fleetrun_process_exit_status{role=\"trainer\",rank=\"1\"} 137",
-        "fleetrun_process_log_bytes{role=\"trainer\",rank=\"0\"} 77"})
+        "fleetrun_process_log_bytes{role=\"trainer\",rank=\"0\"} 77",
+        "fleetrun_training_step{role=\"trainer\",rank=\"0\"} 120",
+        "fleetrun_training_step_work_seconds{role=\"trainer\",rank=\"0\"} 0.5",
+        "fleetrun_training_value{role=\"trainer\",rank=\"0\",name=\"auc\"} 0.75",
+        "fleetrun_training_value{role=\"trainer\",rank=\"0\",name=\"loss\"} NaN"})
     CHECK_MESSAGE(has_line(text, line), line);
+  CHECK(text.find("fleetrun_training_step{role=\"trainer\",rank=\"1\"}") == text.npos);
   CHECK(text.find("cpu_seconds_total{role=\"trainer\",rank=\"1\"}") == text.npos);
 }
 

@@ -122,12 +122,22 @@ TEST_CASE("lines are printed each print_period batches, and every batch is a sig
   EpochOptions options{.fetch = {"loss"}, .fetch_info = {}, .print_period = 2};
   options.print = [&printed](const std::string& line) { printed.push_back(line); };
   int batches = 0;
-  options.on_batch = [&batches] { ++batches; };
+  std::size_t examples = 0;
+  options.on_batch = [&](std::size_t rows) {
+    ++batches;
+    examples += rows;
+  };
+  std::vector<TrainingEvent> events;
+  options.on_event = [&events](const TrainingEvent& event) { events.push_back(event); };
   const EpochResult result =
       run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
   CHECK(result.examples == 11);
   CHECK(result.batches == 6);
   CHECK(batches == 6);
+  CHECK(examples == 11);
+  REQUIRE(events.size() == 3);
+  CHECK(events[2].batch == 6);
+  CHECK(events[2].values[0].first == "loss");
   REQUIRE(printed.size() == 3);
   CHECK(printed[2].find("batch: [6], loss[1]:[") != std::string::npos);
 }

@@ -3,16 +3,20 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
 using namespace fleetrun;
 using fleetrun::runtime::Heartbeat;
+using fleetrun::runtime::report_lines;
+using fleetrun::runtime::TrainingEvent;
 
 namespace {
 
@@ -44,6 +48,26 @@ TEST_CASE("many beats of many threads at once are one") {
     for (int i = 0; i < 4; ++i) threads.emplace_back([&] { heartbeat.beat(); });
   }
   CHECK(channel.said() == "beat\n");
+}
+
+TEST_CASE("values are said in the words that fleetrun reads") {
+  const TrainingEvent event{
+      200, 100, 1000, {{"AUC: ", 0.5}, {"avg cost", std::nan("")}, {"损失", 2}, {"a=b", 1}}};
+  CHECK(report_lines(event, 1200.5) ==
+        "beat batch=200 examples_per_second=1200.5 AUC=0.5 avg_cost=nan 损失=2 a_b=1\n");
+  TrainingEvent many{1, 1, 1, {}};
+  for (int i = 0; i < 100; ++i)
+    many.values.emplace_back("beat" + std::string(40, 'x') + std::to_string(i), i);
+  const std::vector<std::string> lines = split(report_lines(many, 1), '\n');
+  CHECK(lines.size() == 6);  // of 1024 bytes at most, and nothing behind the last
+  for (const std::string& line : lines) CHECK(line.size() <= 1024);
+  CHECK(lines[4].ends_with("x99=99"));
+  const Channel channel;
+  Heartbeat heartbeat(channel.environ());
+  heartbeat.trained(10);
+  CHECK(channel.said() == "beat\n");
+  heartbeat.report(event);  // at once, though a beat has just been said
+  CHECK(channel.said().starts_with("beat batch=200 examples_per_second="));
 }
 
 TEST_CASE("what is no channel is never written to") {
