@@ -9,6 +9,7 @@
 #include "cli/doctor_command.h"
 #include "cli/export_command.h"
 #include "cli/help.h"
+#include "cli/init_command.h"
 #include "cli/k8s_command.h"
 #include "cli/list_command.h"
 #include "cli/logs_command.h"
@@ -32,6 +33,7 @@ namespace {
 using enum Command::Kind;
 
 constexpr Command kCommands[] = {
+    {"init", "write a job file, by asking", run_init_command, acts},
     {"list", "list the jobs that run here", run_list_command, shows},
     {"status", "show how a running job is doing", run_status_command, shows},
     {"top", "the same, kept up to date", run_top_command, shows},

@@ -50,6 +50,9 @@ std::vector<std::string> launching() {
   return names;
 }
 
+/// The subcommands whose first word is a running job.
+constexpr std::string_view kOfJobs = "status top logs attach stop report";
+
 /// `text` between single quotes, as bash and zsh read it; fish has another way to write the quote itself.
 std::string in_quotes(std::string_view text, std::string_view quote = "'\\''") {
   std::string result = "'";
@@ -100,7 +103,11 @@ _fleetrun() {
     esac
   done
   COMPREPLY=()
-  if [[ -n $script ]]; then
+  if [[ $index == 1 && $COMP_CWORD == 2 && " $_fleetrun_of_jobs " == *" $script "* ]]; then
+    while read -r index; do
+      [[ $index == "$word"* ]] && COMPREPLY+=("$index")
+    done < <("${COMP_WORDS[0]}" list --names 2>/dev/null)
+  elif [[ -n $script ]]; then
     compopt -o filenames
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   elif [[ $index -gt $COMP_CWORD ]]; then
@@ -147,6 +154,7 @@ std::string bash_script() {
   std::vector<std::string> names;
   for (const Command& subcommand : commands()) names.emplace_back(subcommand.name);
   text.append("_fleetrun_launching=").append(in_quotes(join(launching(), " "))).append("\n");
+  text.append("_fleetrun_of_jobs=").append(in_quotes(kOfJobs)).append("\n");
   text.append("_fleetrun_flags=").append(in_quotes(join(flags, " "))).append("\n");
   text.append("_fleetrun_optional=").append(in_quotes(join(optional, " "))).append("\n");
   return text.append("_fleetrun_subcommands=").append(in_quotes(join(names, " "))).append("\n");
@@ -175,6 +183,7 @@ std::string zsh_script() {
   std::string text =
       "#compdef fleetrun\n# made by `fleetrun --completion=zsh`\n_fleetrun() {\n  local -a subcommands "
       "flags\n";
+  text.append("  local fleetrun_of_jobs=").append(in_quotes(kOfJobs)).append("\n");
   text.append("  subcommands=(\n");
   for (const Command& subcommand : commands())
     text.append("    ")
@@ -199,9 +208,17 @@ std::string zsh_script() {
   text.append("  )\n  local launching=0\n  if (( CURRENT > 2 )) && [[ ${words[2]} == (")
       .append(join(launching(), "|"))
       .append(") ]]; then\n    launching=1\n    words[2]=()\n    (( CURRENT-- ))\n  fi\n");
-  return text.append(R"(  # Who types '-' in a flag means '_'.
+  return text.append(R"zsh(  # Who types '-' in a flag means '_'.
   [[ ${words[CURRENT]} == --*-* ]] && flags=("${(@)flags/(#m)--[a-z_]##/--${${MATCH#--}//_/-}}")
-  _arguments -S $flags '1:script:_fleetrun_scripts' '*::argument:_files'
+  _arguments -S $flags '1:script:_fleetrun_scripts' '*::argument:_fleetrun_arguments'
+}
+_fleetrun_arguments() {
+  if (( CURRENT == 2 )) && [[ " $fleetrun_of_jobs " == *" ${words[1]} "* ]]; then
+    local -a jobs=(${(f)"$(fleetrun list --names 2>/dev/null)"})
+    compadd -a jobs
+  else
+    _files
+  fi
 }
 _fleetrun_scripts() {
   local -a first
@@ -210,7 +227,7 @@ _fleetrun_scripts() {
 }
 setopt local_options extended_glob 2>/dev/null
 if [[ $funcstack[1] == _fleetrun ]]; then _fleetrun "$@"; else compdef _fleetrun fleetrun; fi
-)");
+)zsh");
 }
 
 // ---- fish ----
@@ -233,6 +250,10 @@ function __fleetrun_before_script
         end
     end
     return 0
+end
+function __fleetrun_at_job
+    set -l words (commandline -opc)
+    test (count $words) = 2; and contains -- "$words[2]" $__fleetrun_of_jobs
 end
 function __fleetrun_first_word
     test (count (commandline -opc)) = 1
@@ -260,6 +281,8 @@ end
         .append(" -d ")
         .append(in_quotes(subcommand.summary, "\\'"))
         .append("\n");
+  lines.append("complete -c fleetrun -n __fleetrun_at_job -f -a '(fleetrun list --names 2>/dev/null)'\n");
+  text.append("set -g __fleetrun_of_jobs ").append(kOfJobs).append("\n");
   text.append("set -g __fleetrun_launching ").append(join(launching(), " ")).append("\n");
   return text.append("set -g __fleetrun_valued").append(valued).append("\n").append(lines);
 }

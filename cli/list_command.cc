@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "cli/command_flags.h"
 #include "cli/job_choice.h"
@@ -19,10 +20,11 @@ namespace {
 
 constexpr CommandFlag kListFlags[] = {
     {"json", 0, "", "a line of JSON per job, for programs"},
+    {"names", 0, "", "job ids and pods alone, one a line"},
     {"help", 'h', "", "show this"},
 };
 
-constexpr const char* kListHelp = R"(usage: fleetrun list [--json]
+constexpr const char* kListHelp = R"(usage: fleetrun list [--json | --names]
 
 Lists your jobs that run on this host, the oldest first. status, logs, attach and stop take a JOB or a POD.
 
@@ -53,6 +55,14 @@ std::string json_of(const std::vector<launcher::JobEntry>& jobs) {
   return text;
 }
 
+std::string names_of(const std::vector<launcher::JobEntry>& jobs) {
+  std::set<std::string> names;  // several jobs may have one id
+  for (const launcher::JobEntry& job : jobs) names.insert({job.job_id, job.pod});
+  std::string text;
+  for (const std::string& name : names) text += printable(name) + "\n";
+  return text;
+}
+
 }  // namespace
 
 int run_list_command(const std::vector<std::string>& arguments, const Environ& environment) {
@@ -67,6 +77,8 @@ int run_list_command(const std::vector<std::string>& arguments, const Environ& e
   const auto jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
   if (words.has("json"))
     write_text(STDOUT_FILENO, json_of(jobs));
+  else if (words.has("names"))
+    write_text(STDOUT_FILENO, names_of(jobs));
   else if (jobs.empty())
     write_text(STDERR_FILENO, "no job of this user runs on this host\n");
   else

@@ -1,11 +1,12 @@
 """What a shell completes, asked of the shell itself; zsh and fish only where they are installed."""
 
+import os
 import shutil
 import subprocess
 
 import pytest
 
-from fleetrun_job import clean_environment, find_fleetrun
+from fleetrun_job import clean_environment, find_fleetrun, wait_until
 
 # (words before the cursor, what has to be among the completions, what must not be)
 CASES = [
@@ -27,7 +28,10 @@ CASES = [
     ("fleetrun trace --server_num 1 tr", {"train.py"}, {"trace"}),
     ("fleetrun trace --bind c", {"core"}, {"auto"}),
     ("fleetrun trace train.py --server", set(), {"--server_num"}),
-    ("fleetrun train.py ru", {"runs", "rude.txt"}, set()),
+    ("fleetrun train.py ru", {"runs", "rude.txt"}, {"rumours"}),
+    ("fleetrun stop ", {"rumours", "abcdef"}, set()),
+    ("fleetrun logs ru", {"rumours"}, {"abcdef"}),
+    ("fleetrun logs x ru", set(), {"rumours"}),
 ]
 
 BASH = r"""
@@ -64,11 +68,17 @@ def folder(tmp_path):
     (tmp_path / "train.py").touch()
     (tmp_path / "rude.txt").touch()
     (tmp_path / "runs").mkdir()
+    (tmp_path / "bin").mkdir()
+    lister = tmp_path / "bin" / "fleetrun"
+    lister.write_text("#!/bin/sh\n[ \"$*\" = 'list --names' ] && printf 'rumours\\nabcdef\\n'\n")
+    lister.chmod(0o755)
     return tmp_path
 
 
 def ask(argv, folder):
-    done = subprocess.run(argv, cwd=folder, env=clean_environment(HOME=str(folder), LC_ALL="C.UTF-8"),
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(argv, cwd=folder,
+                          env=clean_environment(HOME=str(folder), LC_ALL="C.UTF-8", PATH=path),
                           capture_output=True,
                           text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
@@ -104,6 +114,7 @@ def test_fish(folder, line, wanted, unwanted):
         ("fleetrun --server_num 1 tr", "fleetrun --server_num 1 train.py "),
         ("fleetrun stat", "fleetrun status "),
         ("fleetrun train.py --server_n", "fleetrun train.py --server_n"),
+        ("fleetrun attach ab", "fleetrun attach abcdef "),
         ("fleetrun --log_dir ru", "fleetrun --log_dir runs/"),
     ],
 )
@@ -115,3 +126,10 @@ def test_another_shell_is_refused(work):
     job = work.run("--completion=tcsh")
     assert job.status == 125
     assert "there is bash, zsh and fish" in job.err
+
+
+def test_the_names_of_running_jobs_are_listed_for_shells(work):
+    work.script("t.py", "import time; print('up', flush=True); time.sleep(60)")
+    job = work.start("--job_id=completed", "t.py")
+    job.wait_for_log("workerlog.0", "up")
+    wait_until(lambda: "completed" in work.run("list", "--names").out.split(), "the job is listed")
