@@ -20,6 +20,7 @@
 #include "ps/base/key_groups.h"
 #include "ps/base/table_config.h"
 #include "ps/client/client.h"
+#include "ps/saving/saved_values.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/python/bindings.h"
@@ -164,6 +165,26 @@ py::tuple get(const ClientPtr& client, std::uint32_t table, const py::buffer& ar
   for (const ps::StoredStatistics& now : rows->statistics)
     statistics.append(py::make_tuple(now.slot, now.unseen_days, now.delta_score, now.show, now.click));
   return py::make_tuple(rows->found, values, statistics);
+}
+
+/// {table: array of a dense one, (keys, rows) of a sparse one}.
+py::dict saved_values(const std::string& directory) {
+  auto tables = std::make_shared<std::vector<ps::SavedValues>>();
+  run_interruptibly([=] { *tables = ps::read_saved_values(directory); });
+  py::dict out;
+  for (const ps::SavedValues& table : *tables) {
+    const std::size_t rows = table.sparse ? table.keys.size() : 1;
+    auto values = make_tensor(rows, table.width);
+    std::ranges::copy(table.values, values->values<float>().begin());
+    if (!table.sparse) {
+      out[py::str(table.name)] = values;
+      continue;
+    }
+    auto keys = make_integers(rows);
+    std::ranges::copy(table.keys, keys->values<std::int64_t>().begin());
+    out[py::str(table.name)] = py::make_tuple(keys, values);
+  }
+  return out;
 }
 
 template <class Result>
@@ -323,6 +344,9 @@ void bind_ps_arrays(py::module_& module) {
   module.def(
       "check_tables", [](const std::vector<ps::TableConfig>& tables) { ps::check_tables(tables); },
       "tables"_a, "Throws: Error(config) for tables that cannot be.");
+  module.def("saved_values", saved_values, "directory"_a,
+             "What servers saved: {table: values of a dense one, (keys, rows) of a sparse one}. Throws: "
+             "Error(data).");
   module.def(
       "ps_push", push, "client"_a, "table"_a, "keys"_a, "gradients"_a, "shows"_a, "clicks"_a, "slot"_a,
       "thread"_a,

@@ -84,6 +84,8 @@ class Program():
         """Says whether gradients end at a variable. Throws: Error(config) for an unknown one."""
     def set_trainable(self, name: str, trainable: bool) -> None:
         """Says whether optimizers update a parameter. Throws: Error(config) for an unknown one."""
+    def set_type(self, name: str, type: str) -> None:
+        """Gives a variable another type. Throws: Error(config) for an unknown one."""
     def to_dot(self) -> str:
         """The program for graphviz."""
     def to_words(self) -> list[str]:
@@ -369,6 +371,8 @@ def pulled_width(table: TableConfig) -> int:
     """float32 values that a pull gives for a key."""
 def check_tables(tables: list[TableConfig]) -> None:
     """Throws: Error(config) for tables that cannot be."""
+def saved_values(directory: str) -> dict:
+    """What servers saved: {table: values of a dense one, (keys, rows) of a sparse one}. Throws: Error(data)."""
 def ps_push(client: Client, table: int, keys: numpy.ndarray, gradients: numpy.ndarray, shows: typing.Optional[numpy.ndarray], clicks: typing.Optional[numpy.ndarray], slot: int, thread: int) -> None:
     """Shape: keys uint64 [n], gradients float32 [n * width], shows and clicks float32 [n] or None. Throws: Error(data) for gradients that are NaN or infinite; nothing is applied then."""
 def ps_pull_many(client: Client, tables: list[tuple[int, numpy.ndarray, int]], create: bool) -> list[Tensor]:

@@ -17,7 +17,7 @@ import numpy
 from fleetrun import _lazy, framework
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Iterable, Program, Variable
-from fleetrun.static import io
+from fleetrun.static import io, server_files
 from fleetrun.static.paddle_state import with_powers
 
 __all__ = ["folder_values", "load_vars", "save_vars"]
@@ -42,7 +42,7 @@ def save_vars(
 ) -> None:
     """Values of `vars`, or of those of the program for which predicate(variable), to files of their names in
     dirname, or all to dirname/filename."""
-    program = main_program or framework.default_main_program()
+    program = main_program or _program_of(vars) or framework.default_main_program()
     chosen = _chosen(program, vars, predicate)
     if not chosen:
         return
@@ -72,7 +72,7 @@ def load_vars(
 ) -> None:
     """Reads back what save_vars wrote, here or in Paddle. Throws: Error(data) for a file that is missing or
     holds something else."""
-    program = main_program or framework.default_main_program()
+    program = main_program or _program_of(vars) or framework.default_main_program()
     chosen = _chosen(program, vars, predicate)
     if not chosen:
         return
@@ -88,6 +88,11 @@ def folder_values(dirname: str) -> dict[str, Any]:
             path = os.path.join(folder, file)
             (found[os.path.relpath(path, dirname)],) = _unpacked(io._read(path), path, 1)
     return found
+
+
+def _program_of(variables):
+    """The one whose variables are listed, which is the default program's or another."""
+    return next((each.program for each in variables or () if isinstance(each, framework.Variable)), None)
 
 
 def _chosen(program, vars, predicate):
@@ -129,6 +134,8 @@ def _read_values(program, chosen, dirname, filename):
     if older and (filename or not _has_own_files(dirname, chosen)):
         values = io._unpickled(os.path.join(dirname, older[0]))
         return {name: value for name, value in values.items() if name in chosen}
+    if not filename and not _has_own_files(dirname, chosen) and server_files.are_in(dirname):
+        return server_files.read(program, chosen, dirname)
     expected = {name: numpy.zeros(1, program.native.variable(name).type) for name in chosen}
     names = sorted(_as_paddle(program, expected))
     if filename:

@@ -386,7 +386,7 @@ class Fleet(Saving):
             endpoint=self._role.server_endpoints[self._role.rank],
             epoch=elastic.epoch(),
         )
-        if dirname is not None:
+        if dirname:  # Scripts give "" for none, as Paddle takes it.
             warn(self._server.load(str(dirname)))
         elastic.on_world_change(self._tell_server, thread=True)
         self._tell_server(elastic.world())
@@ -472,8 +472,10 @@ class Fleet(Saving):
 
     def stop_worker(self) -> None:
         """Says goodbye to the servers, which end when all trainers have. With local SGD all trainers call it,
-        and end with the same parameters: the mean over them."""
-        self._need(server=False, call="stop_worker")
+        and end with the same parameters: the mean over them. On a server, which scripts go on from
+        run_server() with, it does nothing, as in Paddle 1.x."""
+        if self._need_role("stop_worker").is_server():
+            return
         self._average()
         if self.training is None or not self.training.distributed or not self.training.connected:
             return
