@@ -121,6 +121,12 @@ void bind_program(py::module_& module) {
           "name"_a, "shape"_a,
           "Gives a variable another shape, -1 for every size. Throws: Error(config) for an unknown one.")
       .def(
+          "set_type",
+          [](Program& self, const std::string& name, const std::string& type) {
+            self.variable(name).type = engine::parse_data_type(type);
+          },
+          "name"_a, "type"_a, "Gives a variable another type. Throws: Error(config) for an unknown one.")
+      .def(
           "set_trainable",
           [](Program& self, const std::string& name, bool trainable) {
             self.variable(name).trainable = trainable;

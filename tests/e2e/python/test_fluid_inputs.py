@@ -179,3 +179,67 @@ for value in (fed, fed[None]):
     assert np.array_equal(got[0], value * 2 + 1) and np.array_equal(got[2], value * 2)
     assert np.allclose(got[1], value * 1.0507) and list(got[3]) == list(value.shape)
 """)
+
+
+def test_what_is_declared_is_no_promise_of_axes_and_types(run):
+    """As Paddle's quick start, which feeds a model three axes for two, and examples of layers, which feed
+    whole numbers for floats. The numbers are Paddle 1.8.5's."""
+    said = run("""
+import numpy as np
+import pytest
+import fleetrun.fluid as fluid
+from fleetrun import Error
+
+layers = fluid.layers
+x = layers.data("x", [4])
+w = fluid.ParamAttr(initializer=fluid.initializer.NumpyArrayInitializer(np.array([[1], [2], [3], [4]], "float32")))
+out = layers.fc(x, 1, param_attr=w)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+row = np.array([[[9], [5], [2], [10]]], "float32")
+fluid.io.save_inference_model("model", ["x"], [out], exe)
+program, names, fetches = fluid.io.load_inference_model("model", exe, pserver_endpoints=["127.0.0.1:1"])
+for each, fetch in ((fluid.default_main_program(), [out]), (program, fetches)):
+    assert exe.run(each, feed={"x": row}, fetch_list=fetch)[0].tolist() == [[65.0]]
+with pytest.raises(Error, match="was fed float32 .1, 5, 1."):
+    exe.run(feed={"x": row[:, [0, 0, 1, 2, 3]]}, fetch_list=[out])
+
+with fluid.program_guard(fluid.Program(), fluid.Program()):
+    a, b = layers.data("a", [3]), layers.data("b", [3])
+    fetch = [layers.elementwise_min(a, b), layers.elementwise_div(a, b)]
+    whole = {"a": np.array([2, 3, 4]), "b": np.array([1, 5, 2])}
+    for fed in (whole, {name: value.astype("float32") for name, value in whole.items()}, whole):
+        got = exe.run(feed=fed, fetch_list=fetch)
+        assert got[0].dtype == fed["a"].dtype and got[0].tolist() == [1, 3, 2]
+        assert np.allclose(got[1], [2, 0, 2] if fed is whole else [2, 0.6, 2])
+with fluid.program_guard(fluid.Program(), fluid.Program()):
+    a = layers.data("a", [2, 3])
+    fetch = [layers.mean(a), layers.isfinite(a), layers.sigmoid(a)]
+    got = exe.run(feed={"a": np.zeros((2, 3))}, fetch_list=fetch)  # float64
+    assert got[0] == [0] and got[1] == [True] and np.array_equal(got[2], np.full((2, 3), 0.5))
+with fluid.program_guard(fluid.Program(), fluid.Program()):
+    a, b = layers.data("a", [2, 3, 4, 5]), layers.data("b", [3, 4])
+    out = layers.elementwise_min(a, b, axis=1)
+    some = np.arange(120, dtype="float32").reshape(2, 3, 4, 5)
+    fed = {"a": some, "b": np.full((3, 4), 50, "float32")}
+    assert np.array_equal(exe.run(feed=fed, fetch_list=[out])[0], np.minimum(some, 50))
+    # The axis was counted from the end: of one of the two alone it would be another.
+    with pytest.raises(Error, match="'a' is declared"):
+        exe.run(feed={"a": some[None], "b": fed["b"]}, fetch_list=[out])
+""")
+    assert "a is declared float32 and fed int64: the program computes with int64" in said.stderr
+    assert "a is declared float32 and fed float64: it is rounded to float32" in said.stderr
+
+
+def test_variables_are_saved_with_their_own_program(run):
+    """As the example of save_vars, which names no program."""
+    run(HEAD + """
+main, startup = fluid.Program(), fluid.Program()
+with fluid.program_guard(main, startup):
+    w = layers.create_parameter([2], "float32", name="w", default_initializer=fluid.initializer.Constant(3.0))
+exe.run(startup)
+fluid.io.save_vars(exe, "kept", vars=[w], filename="all")
+fluid.global_scope().var("w").get_tensor().set(np.zeros(2, "float32"), fluid.CPUPlace())
+fluid.io.load_vars(exe, "kept", vars=[w], filename="all")
+assert np.array(fluid.global_scope().find_var("w").get_tensor()).tolist() == [3, 3]
+""")

@@ -12,7 +12,7 @@ from fleetrun.distributed.io import (
     load_persistables,
     save_persistables,
 )
-from fleetrun.static import io
+from fleetrun.static import io, loose_shapes
 from fleetrun.static.io import load, load_program_state, save, set_program_state
 from fleetrun.static.io_utils import is_belong_to_optimizer, is_parameter
 from fleetrun.static.variable_files import load_vars, save_vars
@@ -81,9 +81,14 @@ def load_inference_model(
     params_filename: str | None = None,
     pserver_endpoints: Any = None,
 ) -> list[Any]:
-    """[program, names to feed, variables to fetch] of what save_inference_model wrote."""
-    refuse("fluid.io.load_inference_model", pserver_endpoints=(pserver_endpoints, None))
-    return io.load_inference_model(os.path.join(dirname, model_filename or "__model__"), executor)
+    """[program, names to feed, variables to fetch] of what save_inference_model wrote, which computes with
+    other declared sizes too, as the program that was saved. pserver_endpoints: accepted, for all rows come
+    with the model."""
+    loaded = io.load_inference_model(os.path.join(dirname, model_filename or "__model__"), executor)
+    program, feeds, _ = loaded
+    for name in feeds:
+        loose_shapes.declare(program.var(name))
+    return loaded
 
 
 __getattr__, __dir__ = _lazy.attach(

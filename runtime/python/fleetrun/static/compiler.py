@@ -28,7 +28,7 @@ from __future__ import annotations
 from fleetrun import _lazy, _native, framework
 from fleetrun._error import Error
 from fleetrun._places import cpu_num
-from fleetrun._types import Any, Program, Variable
+from fleetrun._types import Any, Program, Sequence, Variable
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
 
 __all__ = ["CompiledProgram"]
@@ -86,6 +86,12 @@ class CompiledProgram:
         if self._places is not None:
             return len(self._places)
         return cpu_num()
+
+    def feeds(self, feed: Any, loaders: Sequence[Any]) -> list[Any]:
+        """Those of a step. Of a loader each replica takes a batch; where one finds none, the epoch ends."""
+        if isinstance(feed, (list, tuple)) and len(feed) > 1:
+            return list(feed)
+        return [feed] * (self.replicas if loaders and not feed else 1)
 
     @property
     def replica_options(self) -> _native.ReplicaOptions:

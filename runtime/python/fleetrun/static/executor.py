@@ -76,9 +76,7 @@ class Executor:
             )
 
     def _run(self, compiled, program, feed, names, scope, return_numpy, return_merged):
-        each = [feed]
-        if _is_data_parallel(compiled) and isinstance(feed, (list, tuple)) and len(feed) > 1:
-            each = list(feed)
+        each = compiled.feeds(feed, LOADERS.of(program)) if _is_data_parallel(compiled) else [feed]
         parts = [_arrays(program, _complete(program, part), scope) for part in each]
         if any([loose_shapes.fit(program, part) for part in parts]):
             RUNS.of(program).runner = None
