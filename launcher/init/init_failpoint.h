@@ -3,6 +3,7 @@
 //   FLEETRUN_FAILPOINT=NAME=DURATION[,…]      init-record-delay   after the fork, before init has recorded it
 //                                             init-report-delay   after its gate is open, before its report
 //                                             init-kill-patience  with what was killed, until it is named
+//                                             init-leisure        of what a good job left, until it is killed
 #pragma once
 
 #include <cstdint>

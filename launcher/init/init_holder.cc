@@ -26,6 +26,8 @@ namespace {
 constexpr std::uint64_t kLifelineTag = std::uint64_t{1} << 32, kSignalTag = kLifelineTag + 1,
                         kLeaseTag = kLifelineTag + 2;
 constexpr std::int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
+constexpr std::int64_t kLeisure = 300 * kMillisecond;  // of what a job that ended well left running
+constexpr std::size_t kMaxNamed = 8;
 constexpr std::int64_t kPatience = 5 * kSecond;  // with what was killed, until it is named
 
 /// Its group, which has its pid; before its setsid() the process alone. Not reaped, the pid is not reused.
@@ -51,6 +53,7 @@ InitHolder::InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, Me
       record_delay_(failpoint_ms(environment_, "init-record-delay")),
       report_delay_(failpoint_ms(environment_, "init-report-delay")),
       patience_(kMillisecond * failpoint_ms(environment_, "init-kill-patience", kPatience / kMillisecond)),
+      leisure_(kMillisecond * failpoint_ms(environment_, "init-leisure", kLeisure / kMillisecond)),
       context_({.base_environment = environment_.entries(),
                 .cgroup_directory = cgroup_.directory.value(),
                 .init_pid = ::getpid(),
@@ -127,7 +130,7 @@ void InitHolder::on_lifeline() {
     if (const auto* sweep = std::get_if<SweepFrame>(&*frame)) on_frame(*sweep);
     if (const auto* lease = std::get_if<LeaseFrame>(&*frame); lease && lease_.renew(*lease))
       lifeline_.send(StandsFrame{false});
-    if (std::holds_alternative<FinishFrame>(*frame)) end();
+    if (const auto* finish = std::get_if<FinishFrame>(&*frame)) end(finish->gently);
   }
 }
 
@@ -211,10 +214,14 @@ void InitHolder::on_lease() {
   sweeps_.back().lapse = true;
 }
 
-void InitHolder::end() {
-  if (std::exchange(ending_, true)) return;
+void InitHolder::end(bool gently) {
+  if (std::exchange(ending_, true)) {
+    for (Sweep& sweep : sweeps_) sweep.leisure = 0;
+    return;
+  }
   sweeps_.clear();
   on_frame(SweepFrame{kEveryProcess});
+  if (gently) sweeps_.back().leisure = leisure_;
 }
 
 void InitHolder::reap(std::uint32_t index) {
@@ -322,7 +329,8 @@ void InitHolder::kill_pass(Sweep& sweep) {
   const std::int64_t now = monotonic_ns(), age = now - sweep.began;
   sweep.next_pass = now + (age < kSecond ? 5 * kMillisecond : age < kPatience ? 50 * kMillisecond : kSecond);
   if (age >= patience_) name_unkillable(sweep);
-  if (sweep.watch_only) return;
+  if (sweep.watch_only || age < sweep.leisure) return;
+  if (std::exchange(sweep.leisure, 0) > 0) name_left_running();
   ++sweep.passes;
   if (sweep.index == kEveryProcess) {
     // The first blow is the kernel's where there is a cgroup; what is not in it is searched for after that.
@@ -378,6 +386,21 @@ void InitHolder::name_unkillable(Sweep& sweep) {
     lifeline_.send(
         UnkillableFrame{shown_pid(pid, pidfd.value()), process.name, process.state, process.where});
   }
+}
+
+void InitHolder::name_left_running() {
+  LeftRunningFrame frame;
+  for (const pid_t pid : descendants_of(::getpid())) {
+    const KernelProcess process = state_of(pid);
+    if (process.name.empty()) continue;
+    if (frame.processes.size() == kMaxNamed) {
+      ++frame.others;
+      continue;
+    }
+    const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    frame.processes.push_back(process.name + " (pid " + std::to_string(shown_pid(pid, pidfd.value())) + ")");
+  }
+  if (!frame.processes.empty()) lifeline_.send(frame);
 }
 
 }  // namespace fleetrun::launcher

@@ -58,6 +58,7 @@ class InitHolder {
     bool lapse = false;       // nobody asked for it
     bool watch_only = false;  // a signal killed them, and they are only to be named when they live on
     std::int64_t began = 0, next_pass = 0;
+    std::int64_t leisure = 0;  // for so long what is left may end by itself
     int passes = 0;
     std::set<pid_t> killed = {};  // those of one process's leftovers that may still be dying
     std::set<pid_t> told = {};    // as unkillable
@@ -87,7 +88,8 @@ class InitHolder {
   std::vector<pid_t> still_alive(const Sweep& sweep) const;
   std::vector<pid_t> left_over(std::uint32_t index) const;
   void name_unkillable(Sweep& sweep);
-  void end();
+  void name_left_running();
+  void end(bool gently = false);
 
   InitLifeline& lifeline_;
   int signals_;
@@ -96,7 +98,7 @@ class InitHolder {
   std::optional<PidNamespace> namespace_;
   UniqueFd null_, events_;
   const Environ environment_ = Environ::of_process();
-  const std::int64_t record_delay_, report_delay_, patience_;  // failpoints
+  const std::int64_t record_delay_, report_delay_, patience_, leisure_;  // failpoints
   StartContext context_;
   std::map<std::uint32_t, Process> processes_;
   std::map<pid_t, std::uint32_t> index_of_;

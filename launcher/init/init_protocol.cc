@@ -32,7 +32,9 @@ void fields(A& a, M& m, const SweepFrame*) {
   a(m.index);
 }
 template <class A, class M>
-void fields(A&, M&, const FinishFrame*) {}
+void fields(A& a, M& m, const FinishFrame*) {
+  a(m.gently);
+}
 template <class A, class M>
 void fields(A& a, M& m, const ContainedFrame*) {
   a(m.level, m.cgroup, m.reason, m.init_pid);
@@ -69,6 +71,10 @@ void fields(A& a, M& m, const StandsFrame*) {
 }
 template <class A, class M>
 void fields(A&, M&, const LapsedFrame*) {}
+template <class A, class M>
+void fields(A& a, M& m, const LeftRunningFrame*) {
+  a(m.processes, m.others);
+}
 
 std::string_view to_string(ContainmentLevel level) noexcept {
   constexpr std::string_view kNames[kLevels] = {"subreaper", "cgroup2", "pidns"};

@@ -84,6 +84,7 @@ struct LeaseFrame {
 
 /// Kill what is left, prove that nothing is, and end.
 struct FinishFrame {
+  bool gently = false;  // first let it end by itself for a moment; what does not is named before it is killed
   bool operator==(const FinishFrame&) const = default;
 };
 
@@ -146,6 +147,13 @@ struct UnkillableFrame {
   bool operator==(const UnkillableFrame&) const = default;
 };
 
+/// What the processes left running although the job was over; it is killed now.
+struct LeftRunningFrame {
+  std::vector<std::string> processes;  // "python (pid 4243)", as many as a line has room for
+  std::uint32_t others = 0;            // beside these
+  bool operator==(const LeftRunningFrame&) const = default;
+};
+
 /// No process of the pod exists any more.
 struct EmptiedFrame {
   bool operator==(const EmptiedFrame&) const = default;
@@ -153,7 +161,7 @@ struct EmptiedFrame {
 
 using Frame = std::variant<SetupFrame, StartFrame, SignalFrame, SweepFrame, FinishFrame, ContainedFrame,
                            StartedFrame, FailedFrame, ExitedFrame, SweptFrame, UnkillableFrame, EmptiedFrame,
-                           LeaseFrame, StandsFrame, LapsedFrame>;
+                           LeaseFrame, StandsFrame, LapsedFrame, LeftRunningFrame>;
 
 std::string encode(const Frame& frame);
 

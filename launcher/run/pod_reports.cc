@@ -67,6 +67,12 @@ event::Unkillable unkillable(const UnkillableFrame& frame) {
   return {frame.pid, frame.name + " (state " + frame.state + where + ")"};
 }
 
+event::Warning left_running(const LeftRunningFrame& frame) {
+  const std::string others = frame.others == 0 ? "" : " and " + std::to_string(frame.others) + " more";
+  return {"killed what the job left running at its end: " + join(frame.processes, ", ") + others +
+          "; a script that starts processes in the background has to wait for them"};
+}
+
 std::vector<ReadySign> signs_of_other_hosts(const Plan& plan, std::size_t role) {
   const Readiness& readiness = plan.roles[role].ready;
   std::vector<ReadySign> signs;

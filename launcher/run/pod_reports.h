@@ -28,6 +28,7 @@ Explained explained_by(const Explanation& explanation, const Plan& plan, const J
 
 /// Asks the kernel whether it may be killed at all.
 event::Unkillable unkillable(const UnkillableFrame& frame);
+event::Warning left_running(const LeftRunningFrame& frame);
 
 /// Is any of these processes still there?
 bool any_lives(const std::vector<pid_t>& pids);

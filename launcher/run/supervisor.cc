@@ -252,6 +252,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void on(const StandsFrame& frame) { tell(event::PodStands{frame.still}); }
+  void on(const LeftRunningFrame& frame) { tell(left_running(frame)); }
 
   /// Before the exits of what was killed: those are nobody's failure.
   void on(const LapsedFrame&) {
@@ -481,7 +482,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     graces_.clear();
     rests_.clear();
     if (state_.pod_lost()) return;
-    pod_->finish();
+    pod_->finish(!state_.failure() && !state_.stop_signal() && !state_.timed_out());
     arm_last_resort();
   }
 
@@ -510,8 +511,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   void arm_last_resort(std::chrono::milliseconds patience = kKillPatience) {
     last_resort_.expires_after(patience);
     last_resort_.async_wait(still_here_.only([this](const error_code& error) {
-      if (error) return;
-      if (!unkillable_.empty() && !any_lives(unkillable_)) return;
+      if (error || (!unkillable_.empty() && !any_lives(unkillable_))) return;
       for (const pid_t pid : unkillable_) record(LeftAlive{pid});
       tell(event::Warning{"a process does not end although it was killed; fleetrun-init stays with it"});
       on_emptied();

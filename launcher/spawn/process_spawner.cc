@@ -144,7 +144,7 @@ class InitPod final : public Pod {
   void sweep() override { send(SweepFrame{kEveryProcess}); }
   void sweep(std::size_t index) override { send(SweepFrame{static_cast<std::uint32_t>(index)}); }
   void lease(const LeaseFrame& lease) override { send(lease); }
-  void finish() override { send(FinishFrame{}); }
+  void finish(bool gently) override { send(FinishFrame{gently}); }
 
  private:
   void flush() {

@@ -14,8 +14,8 @@ namespace fleetrun::launcher {
 class PodListener {
  public:
   virtual ~PodListener() = default;
-  /// contained, started, failed, exited, swept, unkillable, stands, lapsed, emptied: in the order
-  /// in which it happened.
+  /// contained, started, failed, exited, swept, unkillable, stands, lapsed, left_running, emptied: in the
+  /// order in which it happened.
   virtual void on_frame(const Frame& frame) = 0;
   /// The pod is gone without having said that it is empty.
   virtual void on_lost() = 0;
@@ -58,8 +58,9 @@ class Pod {
   /// Until when the processes may run without another call of this; `stands` and `lapsed` follow where they
   /// did not come.
   virtual void lease(const LeaseFrame& lease) = 0;
-  /// Kills what is left; `emptied` follows.
-  virtual void finish() = 0;
+  /// Kills what is left; `emptied` follows. gently: what does not end by itself within a moment is named
+  /// before (`left_running`).
+  virtual void finish(bool gently) = 0;
 };
 
 }  // namespace fleetrun::launcher

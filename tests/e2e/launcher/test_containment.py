@@ -341,3 +341,22 @@ time.sleep(1000)"""
         assert job.status == 125, job.err
         assert f"process {culprit} was killed and does not end: setuid_python" in job.err
         assert "no permission: it is another user's now" in job.err
+
+
+def test_what_a_good_job_leaves_running_is_named_and_killed(work):
+    job = work.run("--nproc_per_node=2", "/bin/sh", "-c", "sleep 1000 & echo $! > left.$PADDLE_TRAINER_ID")
+    assert job.status == 0 and not job.survivors()
+    (warning,) = [line for line in job.err.splitlines() if "left running at its end" in line]
+    for rank in "01":
+        assert f"sleep (pid {(work.directory / f'left.{rank}').read_text().strip()})" in warning
+    failed = work.run("/bin/sh", "-c", "sleep 1000 & exit 3")
+    assert failed.status == 3 and "left running" not in failed.err
+
+
+def test_what_a_good_job_leaves_may_end_by_itself(work):
+    """It begins to end when the script has ended."""
+    script = "(while kill -0 $$; do sleep 0.01; done; echo end > written) 2>/dev/null &"
+    job = work.run("/bin/sh", "-c", script,
+                   environment=clean_environment(FLEETRUN_FAILPOINT="init-leisure=60s"))
+    assert job.status == 0 and "left running" not in job.err
+    assert (work.directory / "written").read_text() == "end\n"

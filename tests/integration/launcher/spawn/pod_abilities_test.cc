@@ -241,7 +241,7 @@ TEST_CASE("a process that does not die when it is killed is named, with its stat
     freezer.freeze(pid);
     if (how == "signal") pod->kill(0);
     if (how == "sweep") pod->sweep(0);
-    if (how == "finish") pod->finish();
+    if (how == "finish") pod->finish(false);
     const auto unkillable = pod.await<UnkillableFrame>();
     CHECK(unkillable.pid == pid);
     CHECK((unkillable.name == "sleep" || unkillable.name == "sh"));

@@ -79,7 +79,7 @@ TEST_CASE("exits, signals and exec errors of a pod come back as they are") {
     if (started.index == 2) pod->signal(2, SIGTERM, true);
   };
   recorder.expected = 4;
-  recorder.on_ended = [&] { pod->finish(); };
+  recorder.on_ended = [&] { pod->finish(false); };
   loop.run_for(std::chrono::seconds(20));
   CHECK_FALSE(recorder.lost);
   std::map<std::uint32_t, int> statuses;

@@ -109,7 +109,7 @@ class TestPod final : public PodListener {
   }
 
   void finish() {
-    pod_->finish();
+    pod_->finish(false);
     await<EmptiedFrame>();
   }
 
