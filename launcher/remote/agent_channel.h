@@ -174,6 +174,8 @@ class ChannelDecoder {
   std::optional<Addressed> next();
   /// Once: the host asks for fleetrun itself, before any marker (launcher/ship/start_script).
   bool take_wish();
+  /// What has come while there is no marker: of a login shell that never started fleetrun its last words.
+  std::string_view noise() const noexcept { return marked_ ? std::string_view() : buffer_; }
 
  private:
   bool find_marker();

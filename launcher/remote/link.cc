@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "launcher/remote/ssh_command.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher::remote {
@@ -201,6 +202,7 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
       }
     }
     if (error_.is_open()) take_error();
+    if (last_line(said_).empty()) said_ = decoder_.noise();  // nologin says why on its output
     error_code ignored;
     input_.close(ignored);
     output_.close(ignored);

@@ -26,8 +26,9 @@ class LinkListener {
   virtual void on_wish() {}
   /// Some of what waits has been taken.
   virtual void on_room() {}
-  /// The last call. `said`: the end of what the command wrote on standard error; `garbled`: why the bytes
-  /// that came were not frames, which ended the command.
+  /// The last call. `said`: the end of what the command wrote on standard error, or of what came
+  /// before any frame where that is nothing; `garbled`: why the bytes that came were not frames, which ended
+  /// the command.
   virtual void on_closed(int exit_status, const std::string& said, const std::string& garbled) = 0;
 };
 

@@ -120,9 +120,11 @@ LoginFailure explain_login(int exit_status, std::string_view said, const std::st
     }
     return {last.empty() ? "ssh failed without a word" : "ssh: " + last, "", false};
   }
+  const std::string by_hand = "run it by hand: ssh HOST " + program + " --version";
   return {"no agent was started there, the command ended with " + std::to_string(exit_status) +
               (last.empty() ? "" : ": " + last),
-          "run it by hand: ssh HOST " + program + " --version", false};
+          exit_status == 0 ? "does a script of its shell, such as .bashrc, exit? " + by_hand : by_hand,
+          false};
 }
 
 }  // namespace fleetrun::launcher::remote

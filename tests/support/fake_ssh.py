@@ -21,6 +21,7 @@ $FAKE_SSH names a directory with config.json:
   path     HOST's fleetrun instead of the one that is asked for
   nested   hosts have keys for each other: logins from one to another work too
   homes    every host has a home of its own, its directory in $FAKE_SSH
+  shell    of the accounts, with its options
   exec     becomes the command instead of standing before it (lighter; nothing can break then)
 
 Every login leaves a line in $FAKE_SSH/logins: HOST, what came of it, and the words of the call.
@@ -117,7 +118,8 @@ def main():
     if behaviour in ("hang", "password"):
         time.sleep(1000)
     if behaviour == "closed":
-        fail("This account is currently not available.", 1)
+        print("This account is currently not available.", flush=True)  # as nologin does
+        os._exit(1)
     program, arguments = command.split(" ", 1)
     if behaviour == "absent":
         fail(f"bash: line 1: {program}: No such file or directory", 127)
@@ -134,10 +136,12 @@ def main():
     if not config.get("nested"):
         del environment["FAKE_SSH"]  # ssh does not take it along
     environment["SSH_CONNECTION"] = "127.0.0.1 50000 127.0.0.1 22"
+    environment["SSH_CLIENT"] = "127.0.0.1 50000 22"  # by it, and without SHLVL, bash reads .bashrc
+    environment.pop("SHLVL", None)
     environment["FAKE_HOST"] = host
     if config.get("homes"):
         environment["HOME"] = directory
-    line = ["/bin/sh", "-c", f"{program} {arguments}"]
+    line = [*config.get("shell", ["/bin/sh"]), "-c", f"{program} {arguments}"]
     os.chdir(directory)
     if config.get("exec"):
         os.execve(program, [program, *arguments.split(" ")], environment)

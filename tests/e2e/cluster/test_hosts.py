@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sys
 
@@ -247,6 +248,48 @@ def test_logins_that_hang_end_in_time(hosts, work):
     assert "h1: no word from fleetrun there within 1 s of the login" in job.err
     assert "h3: ssh is not let in (and passwords are not asked for)" in job.err
     assert job.survivors() == set()
+
+
+SHELLS = {
+    "bash": (["bash"], ".bashrc", "echo hello; printf 'no newline> '; sleep 0.1 & cd /; set -eu\n"),
+    "dash": (["dash"], ".profile", ""),
+    "ash": (["busybox", "ash"], ".profile", ""),
+    "ksh": (["ksh"], ".profile", ""),
+    "tcsh": (["tcsh"], ".cshrc", "echo hello; set noclobber; cd /\n"),
+    "zsh": (["zsh"], ".zshenv", "echo hello; cd /\n"),
+    "fish": (["fish"], ".config/fish/config.fish", "echo hello; cd /\n"),
+}
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_any_login_shell_starts_a_job_whatever_its_scripts_print(hosts, work, name):
+    shell, script, text = SHELLS[name]
+    program = shutil.which(shell[0])
+    if not program:
+        pytest.skip(f"no {shell[0]}")
+    hosts.settle({"shell": [program, *shell[1:]], "homes": True})
+    for host in ("h1", "h2"):
+        (hosts.place / host / script).parent.mkdir(parents=True)
+        (hosts.place / host / script).write_text(text)
+    work.script("report.py", REPORT)
+    job = hosts.run("--hosts", "h1,h2", "--show", "all", "report.py",
+                    environment=hosts.environment(LC_ALL="xx_YY.UTF-8"))
+    assert job.status == 0, job.err
+    assert sorted(line["FAKE_HOST"] for line in lines_of(job).values()) == ["h1", "h2"]
+
+
+def test_an_account_without_a_shell_is_explained_by_its_own_words(hosts, work):
+    hosts.settle({"hosts": {"h1": "closed", "*": "ok"}})
+    job = hosts.run("--hosts", "h1,h2", work.script("report.py", REPORT))
+    assert job.status == 125
+    assert "h1: no agent was started there, the command ended with 1: This account is" in job.err
+    hosts.settle({"shell": ["/bin/bash"], "homes": True})
+    (hosts.place / "h2").mkdir(exist_ok=True)
+    (hosts.place / "h2" / ".bashrc").write_text("exit\n")
+    job = hosts.run("--hosts", "h1,h2", "report.py")
+    assert job.status == 125
+    assert "h2: no agent was started there, the command ended with 0" in job.err
+    assert "such as .bashrc, exit?" in job.err
 
 
 def test_a_connection_that_breaks_stops_what_runs_there_and_the_job(hosts, work):
