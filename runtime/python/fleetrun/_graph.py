@@ -80,12 +80,19 @@ class SideTable(Generic[T]):
     """What another module keeps with each program, which itself holds only its graph.
 
     name: the attribute by which scripts reach the value. make: makes it for a program that has none. copied:
-    gives a clone its own; None: a clone begins without.
+    gives a clone its own; None: a clone begins without, and one for test with for_test=False.
     """
 
-    def __init__(self, name: str, make: Callable[[], T], copied: Callable[[T], T] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], T],
+        copied: Callable[[T], T] | None = None,
+        for_test: bool = True,
+    ) -> None:
         self.name = name
         self.copied = copied
+        self.for_test = for_test
         self._make = make
 
     def of(self, program: Program) -> T:
@@ -269,7 +276,9 @@ class Program:
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
         copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
         copy.sides = {
-            table: table.copied(value) for table, value in self.sides.items() if table.copied is not None
+            table: table.copied(value)
+            for table, value in self.sides.items()
+            if table.copied is not None and (table.for_test or not for_test)
         }
         copy.origin, copy._fleet_opt = self, self._fleet_opt
         copy._cloned_at = copy.native.operator_count() if for_test else 0

@@ -39,3 +39,27 @@ RATES = [
 
 def test_schedules_go_on_as_paddle_2_6_2_does(run, package):
     assert run(SCHEDULES, PYTHONPATH=package + "/_compat").stdout.splitlines() == RATES
+
+
+def test_a_copy_of_a_trained_program_trains(run):
+    """With the schedule's rate, as in Paddle 2.6.2; one for test does not train."""
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [None, 1])
+w = paddle.ParamAttr(name="w", initializer=paddle.nn.initializer.Constant(1.0))
+loss = paddle.mean(paddle.static.nn.fc(x, 1, weight_attr=w, bias_attr=False))
+rate = paddle.optimizer.lr.StepDecay(0.1, step_size=1, gamma=0.5)
+paddle.optimizer.SGD(rate).minimize(loss)
+main = paddle.static.default_main_program()
+exe = paddle.static.Executor()
+exe.run(paddle.static.default_startup_program())
+feed, seen = {"x": np.ones((2, 1), "float32")}, []
+for program in (main.clone(), main, main.clone().clone(), main.clone(for_test=True)):
+    exe.run(program, feed=feed, fetch_list=[loss])
+    rate.step()
+    seen.append(np.array(paddle.static.global_scope().find_var("w").get_tensor()).item())
+assert np.allclose(seen, [0.9, 0.85, 0.825, 0.825]), seen
+""")

@@ -43,8 +43,9 @@ if fleet.is_server():
 else:
     exe.run(fleet.startup_program)
     fleet.init_worker()
+    copy = fleet.main_program.clone()  # which trains, too
     for step in range(5):
-        exe.run(fleet.main_program, feed=feed, fetch_list=[loss])
+        exe.run(copy, feed=feed, fetch_list=[loss])
     if fleet.worker_index() == 0:
         fleet.save_persistables(exe, "kept")
     test = fleet.main_program.clone(for_test=True)

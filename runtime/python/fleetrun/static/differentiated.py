@@ -8,7 +8,7 @@ from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._types import Mapping, Parameter, Program, Sequence, Variable
-from fleetrun.static.training import is_trained
+from fleetrun.static.training import training_of
 
 __all__ = ["differentiate", "expect_rows", "grad_var_name", "gradient_name", "KEYS", "pairs"]
 
@@ -28,7 +28,8 @@ def differentiate(
 ) -> dict[str, Variable]:
     """append_backward() with another result, {variable: its gradient}; with an optimizer gradients are of
     rows where it can take them. Throws: as append_backward()."""
-    if is_trained(program):
+    training = training_of(program)
+    if training is not None and training.main is program:
         raise Error(
             "config",
             f"the program has an optimizer already, and the gradients of {loss.name} are asked for",

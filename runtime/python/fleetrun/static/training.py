@@ -185,7 +185,10 @@ class Training:
         ]
 
 
-_TRAININGS: SideTable[Training | None] = SideTable("training", lambda: None)
+# A clone trains as its origin does, but for one for test.
+_TRAININGS: SideTable[Training | None] = SideTable(
+    "training", lambda: None, lambda kept: kept, for_test=False
+)
 _shared: Training | None = None
 
 
@@ -202,7 +205,7 @@ def share(training: Training | None) -> None:
 
 
 def is_trained(program: Program) -> bool:
-    """Whether minimize() was called on this very program."""
+    """Whether minimize() was called on this program, or on the one whose copy it is."""
     return _TRAININGS.of(program) is not None
 
 
