@@ -236,8 +236,9 @@ TEST_CASE("a process that does not die when it is killed is named, with its stat
   ::unsetenv("FLEETRUN_FAILPOINT");
   for (const std::string how : {"signal", "sweep", "finish"}) {
     CAPTURE(how);
-    pod.start(0, "exec sleep 100");
+    pod.start(0, "echo up; exec sleep 100");
     const pid_t pid = pod.await<StartedFrame>().pid;
+    CHECK(pod.read_line() == "up");  // before, it has init's name
     freezer.freeze(pid);
     if (how == "signal") pod->kill(0);
     if (how == "sweep") pod->sweep(0);
