@@ -391,14 +391,14 @@ void InitHolder::name_unkillable(Sweep& sweep) {
 void InitHolder::name_left_running() {
   LeftRunningFrame frame;
   for (const pid_t pid : descendants_of(::getpid())) {
-    const KernelProcess process = state_of(pid);
-    if (process.name.empty()) continue;
+    const std::string command = command_of(pid);
+    if (command.empty()) continue;
     if (frame.processes.size() == kMaxNamed) {
       ++frame.others;
       continue;
     }
     const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    frame.processes.push_back(process.name + " (pid " + std::to_string(shown_pid(pid, pidfd.value())) + ")");
+    frame.processes.push_back(command + " (pid " + std::to_string(shown_pid(pid, pidfd.value())) + ")");
   }
   if (!frame.processes.empty()) lifeline_.send(frame);
 }

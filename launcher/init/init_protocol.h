@@ -149,7 +149,7 @@ struct UnkillableFrame {
 
 /// What the processes left running although the job was over; it is killed now.
 struct LeftRunningFrame {
-  std::vector<std::string> processes;  // "python (pid 4243)", as many as a line has room for
+  std::vector<std::string> processes;  // "python x.py (pid 4243)", as many as a line has room for
   std::uint32_t others = 0;            // beside these
   bool operator==(const LeftRunningFrame&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <unordered_map>
 
@@ -93,6 +94,15 @@ KernelProcess state_of(pid_t pid) {
   process.where = read_whole(place_of(pid, "wchan"));
   if (process.where == "0") process.where.clear();
   return process;
+}
+
+std::string command_of(pid_t pid) {
+  constexpr std::size_t kMost = 80;
+  std::string command = read_whole(place_of(pid, "cmdline"));
+  while (!command.empty() && command.back() == '\0') command.pop_back();
+  std::replace(command.begin(), command.end(), '\0', ' ');
+  if (command.empty()) return state_of(pid).name;
+  return command.size() <= kMost ? command : command.substr(0, kMost) + "...";
 }
 
 }  // namespace fleetrun::launcher

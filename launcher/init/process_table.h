@@ -31,4 +31,8 @@ struct KernelProcess {
 
 KernelProcess state_of(pid_t pid);
 
+/// "python train.py --lr 1", the first 80 bytes of it; the name of its program where it shows no arguments.
+/// Empty: the process is gone.
+std::string command_of(pid_t pid);
+
 }  // namespace fleetrun::launcher

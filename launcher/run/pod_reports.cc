@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <set>
 
+#include "runtime/base/text.h"
+
 namespace fleetrun::launcher {
 
 event::WorldBegan world_began(const World& world) {
@@ -69,8 +71,8 @@ event::Unkillable unkillable(const UnkillableFrame& frame) {
 
 event::Warning left_running(const LeftRunningFrame& frame) {
   const std::string others = frame.others == 0 ? "" : " and " + std::to_string(frame.others) + " more";
-  return {"killed what the job left running at its end: " + join(frame.processes, ", ") + others +
-          "; a script that starts processes in the background has to wait for them"};
+  return {"killed what the job left running at its end: " + printable(join(frame.processes, ", "), 1000) +
+          others + "; a script that starts processes in the background has to wait for them"};
 }
 
 std::vector<ReadySign> signs_of_other_hosts(const Plan& plan, std::size_t role) {

@@ -348,7 +348,7 @@ def test_what_a_good_job_leaves_running_is_named_and_killed(work):
     assert job.status == 0 and not job.survivors()
     (warning,) = [line for line in job.err.splitlines() if "left running at its end" in line]
     for rank in "01":
-        assert f"sleep (pid {(work.directory / f'left.{rank}').read_text().strip()})" in warning
+        assert f"sleep 1000 (pid {(work.directory / f'left.{rank}').read_text().strip()})" in warning
     failed = work.run("/bin/sh", "-c", "sleep 1000 & exit 3")
     assert failed.status == 3 and "left running" not in failed.err
 
