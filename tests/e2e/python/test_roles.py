@@ -87,6 +87,21 @@ except paddle.Error as error:
     assert "the role maker says trainer 1 of 2, the environment rank 0 of 1" in said and "hint: " in said
 
 
+def test_trainers_whose_addresses_nobody_says_cannot_wait_for_each_other(run):
+    said = run("""
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+fleet.init(fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=2,
+                                      server_endpoints=["127.0.0.1:6174"]))
+try:
+    fleet.barrier_worker()
+except paddle.Error as error:
+    print(error)
+""").stdout
+    assert "the role maker says trainer 0 of 2, the environment rank 0 of 1" in said
+    assert "worker_endpoints" in said
+
+
 def test_a_script_may_say_who_it_is(run):
     done = run("""
 import fleetrun as paddle

@@ -101,7 +101,8 @@ class Fleet(Saving):
                 "config",
                 f"the role maker says trainer {self._role.rank} of {self._role.trainers}, the environment "
                 f"rank {the_world.rank} of {the_world.size}",
-                "use fleet.PaddleCloudRoleMaker(is_collective=True)",
+                "start the script with fleetrun and take fleet.PaddleCloudRoleMaker(), or say "
+                "worker_endpoints to UserDefinedRoleMaker",
             )
 
     @property
