@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -11,6 +12,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 from fleetrun_job import Workplace  # noqa: E402
 from reader import Reader  # noqa: E402
+
+
+# A shell starts what runs in its background with SIGINT ignored, and what a test starts would inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -39,8 +39,10 @@ def run(name, side_name, folder, number):
     td.init_process_group("gloo", init_method=f"file://{folder}/gloo.{number}", rank=rank, world_size=size)
     try:
         side = Side(side_name)
-        td.barrier()  # a rank that has nothing more to say leaves only when the others have come
+        # A rank that has nothing more to say leaves only when the others have come, and have wrapped too.
+        td.barrier()
         CASES[name](side)
+        td.barrier()
     except Missing:
         return "n/a"
     except BaseException:
