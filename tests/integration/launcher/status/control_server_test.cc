@@ -67,12 +67,14 @@ class FakeControl final : public JobControl {
   std::vector<std::pair<std::size_t, int>> signals;
   std::vector<bool> stops;
   std::vector<std::string> warnings;
-  std::unique_ptr<JobPart> part;
 
  private:
   Plan plan_;
   std::vector<LogFile> logs_;
   boost::asio::io_context loop_{1};
+
+ public:
+  std::unique_ptr<JobPart> part;  // goes before the loop
 };
 
 /// A job's services in a loop of their own, as the supervisor has them.

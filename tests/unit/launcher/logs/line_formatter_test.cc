@@ -75,7 +75,8 @@ TEST_CASE("UTF-8 passes where it is well-formed") {
 
 TEST_CASE("a guarded line does not depend on how it is cut, and is safe") {
   std::mt19937 random(77);
-  const std::string alphabet("a1;[m\x1b\x1b[3m\xc3\xa4\xe5\xa4\xa7\x9b\xf0\x9f\x98\x80\xff\0\t\a", 30);
+  constexpr char kBytes[] = "a1;[m\x1b\x1b[3m\xc3\xa4\xe5\xa4\xa7\x9b\xf0\x9f\x98\x80\xff\0\t\a";
+  const std::string alphabet(kBytes, sizeof kBytes - 1);
   for (int round = 0; round < 3000; ++round) {
     std::string line;
     for (unsigned left = random() % 40; left > 0; --left)
