@@ -107,7 +107,7 @@ TEST_CASE("no text is too strange to be read") {
   std::string text = "Thread 1 (x \"y\"):\n";
   for (int i = 0; i < 5000; ++i)
     text += "#" + std::to_string(i) + "  0x1 in f" + std::to_string(i) + " (<<(((\n";
-  text += std::string("#\n#1\n#2 \nThread \"\n\x80\xff (\n    (\n     )\n", 40);
+  text += std::string("#\n#1\n#2 \nThread \"\n\x80\xff (\n    (\n     )\n", 36);
   const auto threads = parse_gdb_stacks(text);
   REQUIRE_FALSE(threads.empty());
   CHECK(threads.back().frames.size() <= 200);
