@@ -136,12 +136,14 @@ std::string job_file(Interview& interview) {
   return text + role("trainer", trainers, script);
 }
 
+[[noreturn]] void refuse_to_replace(const std::string& path) {
+  throw Error(ErrorKind::config, printable(path) + " is there already", "name another file, or add --force");
+}
+
 void write_file(const std::string& path, const std::string& text, bool force) {
   const int how = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
   const UniqueFd file(::open(path.c_str(), how, 0666));
-  if (!file && errno == EEXIST)
-    throw Error(ErrorKind::config, printable(path) + " is there already",
-                "name another file, or add --force");
+  if (!file && errno == EEXIST) refuse_to_replace(path);
   if (!file || !write_all(file.value(), text))
     throw Error(ErrorKind::host, printable(path) + " cannot be written: " + std::strerror(errno));
 }
@@ -160,9 +162,7 @@ int run_init_command(const std::vector<std::string>& arguments, const Environ&) 
   if (!path.ends_with(".toml"))
     throw Error(ErrorKind::usage, "'" + printable(path) + "' does not end with .toml",
                 "write it as job.toml");
-  if (!words.has("force") && ::access(path.c_str(), F_OK) == 0)
-    throw Error(ErrorKind::config, printable(path) + " is there already",
-                "name another file, or add --force");
+  if (!words.has("force") && ::access(path.c_str(), F_OK) == 0) refuse_to_replace(path);
   Interview interview(words);
   write_file(path, job_file(interview), words.has("force"));
   std::string told = "wrote " + printable(path);
