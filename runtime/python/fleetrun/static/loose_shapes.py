@@ -82,11 +82,11 @@ def fit(program: Program, feed: dict[str, Any]) -> bool:
     types = {}
     for name in {*loose, *declared}.intersection(feed):
         variable = program.var(name)
-        now, type_fed = list(variable.shape), _type(feed[name])
+        now = list(variable.shape)
         wanted, given = declared.get(name, now), list(_shape(feed[name]))
         other = [a not in (-1, b) for a, b in zip(wanted, given)]
-        if name in loose and type_fed != variable.dtype.name and type_fed in _NUMBERS:
-            types[name] = type_fed
+        if name in loose and (kind := _type(feed[name])) != variable.dtype.name and kind in _NUMBERS:
+            types[name] = kind
         if len(now) == len(given):
             fits = name in loose and any(other)
         else:
