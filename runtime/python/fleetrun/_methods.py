@@ -1,19 +1,20 @@
 """What a variable has as a method, and its operators: the functions of fleetrun/tensor.py by name."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from fleetrun import _dtypes as dtypes
-from fleetrun import _indexing, _mode, tensor
+from fleetrun import _graph, _indexing, _mode, tensor
 from fleetrun._arguments import warn_once
 from fleetrun._operators import Operators
 from fleetrun._variable import Variable
 
 # Those that are not called on a variable, in Paddle as here.
 _FUNCTIONS_ONLY = {
-    "add_n", "arange", "assign", "broadcast_shape", "combinations", "concat", "create_global_var",
-    "create_parameter", "create_tensor", "diag", "einsum", "empty", "empty_like", "eye", "fill_constant",
-    "full", "full_like", "linspace", "logspace", "meshgrid", "normal", "ones", "ones_like", "outer", "rand",
-    "randint", "randint_like", "randn", "randperm", "rank", "shape", "stack", "standard_normal",
+    "arange", "assign", "create_global_var", "create_parameter", "create_tensor", "einsum", "empty",
+    "empty_like", "eye", "fill_constant", "full", "full_like", "linspace", "logspace", "meshgrid", "normal",
+    "ones", "ones_like", "rand", "randint", "randint_like", "randn", "randperm", "shape", "standard_normal",
     "to_tensor", "tril_indices", "triu_indices", "uniform", "zeros", "zeros_like",
 }  # fmt: skip
 
@@ -74,10 +75,18 @@ def _power_of(x: Variable, base: float) -> Variable:
     return tensor.pow(tensor.full_like(x, base), x)
 
 
+def _sigmoid(x: Variable, name: str | None = None) -> Variable:
+    """1 / (1 + exp(-x))."""
+    made: Variable = _graph.append("sigmoid", "sigmoid", [x])
+    return made
+
+
 METHODS = {
     **{name: getattr(tensor, name) for name in tensor.__all__ if name not in _FUNCTIONS_ONLY},
     "assign": tensor.assign,
     "astype": tensor.cast,
+    "sigmoid": _sigmoid,
+    "sigmoid_": _sigmoid,
     "__add__": _operator(tensor.add),
     "__radd__": tensor.add,
     "__sub__": _operator(tensor.subtract),

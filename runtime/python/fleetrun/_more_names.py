@@ -25,6 +25,11 @@ IN_PLACE = (
     "pow_ remainder_ reshape_ scatter_ sin_ sinh_ square_ squeeze_ t_ tan_ tanh_ transpose_ tril_ triu_ "
     "trunc_ unsqueeze_ where_"
 )
+# Of variables alone.
+METHODS_IN_PLACE = (
+    "acosh_ add_ asin_ asinh_ atanh_ ceil_ clip_ cosh_ erfinv_ exp_ flatten_ floor_ lerp_ log1p_ "
+    "logical_xor_ not_equal_ put_along_axis_ reciprocal_ round_ rsqrt_ scale_ sqrt_ subtract_"
+)
 LAYER_FUNCTIONS = (
     "bilinear celu channel_shuffle cosine_embedding_loss dice_loss dropout2d glu hinge_embedding_loss "
     "maxout multi_label_soft_margin_loss npair_loss pad pairwise_distance pixel_shuffle poisson_nll_loss "

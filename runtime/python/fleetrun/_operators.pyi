@@ -13,6 +13,8 @@ class Operators:
         """The inverse of the cosine, value by value."""
     def add(self, y: Operand, name: str | None = None) -> Variable:
         """x + y, with broadcasting."""
+    def add_n(self, name: str | None = None) -> Variable:
+        """The sum of a list of variables of one shape."""
     def all(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
         """Whether all values over `axis` are true, or of numbers not 0."""
     def any(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
@@ -51,6 +53,8 @@ class Operators:
         """`chunks` equal parts of x along `axis`."""
     def clip(self, min: float | None = None, max: float | None = None, name: str | None = None) -> Variable:
         """x cut to [min, max]; a bound of None is none."""
+    def concat(self, axis: int = 0, name: str | None = None) -> Variable:
+        """Variables side by side along `axis`; a copy of one alone."""
     def cos(self, name: str | None = None) -> Variable:
         """The cosine, value by value."""
     def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
@@ -160,10 +164,14 @@ class Operators:
         """not_equal of x and y, value by value, as bool."""
     def numel(self, name: str | None = None) -> Variable:
         """How many values x has when the program runs, int64."""
+    def outer(self, y: Variable, name: str | None = None) -> Variable:
+        """Every value of x times every one of y. Shape: [N] x [M] -> [N, M]."""
     def pow(self, y: Variable | float, name: str | None = None) -> Variable:
         """x to the power of a number or of a variable."""
     def prod(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
         """The product over `axis` (a number, a list, or None for all)."""
+    def rank(self) -> Variable:
+        """The number of axes, int32."""
     def reciprocal(self, name: str | None = None) -> Variable:
         """1 / x, value by value."""
     def remainder(self, y: Operand, name: str | None = None) -> Variable:
@@ -198,6 +206,8 @@ class Operators:
         """x * x, value by value."""
     def squeeze(self, axis: int | Sequence[int] | None = None, name: str | None = None) -> Variable:
         """x without the axes `axis` where they are 1, or without all that are 1 as far as is known."""
+    def stack(self, axis: int = 0, name: str | None = None) -> Variable:
+        """Variables of one shape, stacked along a new axis."""
     def std(self, axis: int | Sequence[int] | None = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Variable:
         """The square root of var()."""
     def strided_slice(self, axes: Sequence[int], starts: Shape, ends: Shape, strides: Sequence[int] | None, name: str | None = None) -> Variable:
@@ -324,14 +334,21 @@ class Operators:
         """Each with at least two axes, new ones at the front."""
     def atleast_3d(self, name: str | None = None) -> Any:
         """Each with at least three axes; a matrix gets its third at the end."""
+    def broadcast_shape(self, y_shape: Sequence[int]) -> list[int]:
+        """The shape of x + y. Throws: ValueError."""
     def broadcast_tensors(self, name: str | None = None) -> list[Variable]:
         """Each in the shape of their sum."""
     def bucketize(self, sorted_sequence: Variable, out_int32: bool = False, right: bool = False, name: str | None = None) -> Variable:
         """searchsorted() in one sequence."""
     def clone(self, name: str | None = None) -> Variable:
         """A copy of x, through which gradients flow."""
+    def combinations(self, r: int = 2, with_replacement: bool = False, name: str | None = None) -> Variable:
+        """All choices of r values of a vector of fixed size. Shape: [how many, r]."""
     def crop(self, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
         """The part of x of this shape that begins at `offsets`; -1 goes to the end."""
+    def diag(self, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Variable:
+        """A vector of fixed size on a diagonal, `padding_value` elsewhere; of a matrix its diagonal. As in
+        Paddle's programs no gradient flows through it."""
     def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1, name: str | None = None) -> Variable:
         """The last axis (of fixed size) of `input` on the diagonal of two new axes dim1 and dim2. As in Paddle's
         programs no gradient flows through it."""
@@ -541,11 +558,62 @@ class Operators:
     def where_(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
         """x where `condition` (bool) holds, else y, with broadcasting; without both nonzero(condition,
         as_tuple=True)."""
+    def acosh_(self, name: str | None = None) -> Variable:
+        """The inverse of cosh, value by value."""
+    def add_(self, y: Operand, name: str | None = None) -> Variable:
+        """x + y, with broadcasting."""
+    def asin_(self, name: str | None = None) -> Variable:
+        """The inverse of the sine, value by value."""
+    def asinh_(self, name: str | None = None) -> Variable:
+        """The inverse of sinh, value by value."""
+    def atanh_(self, name: str | None = None) -> Variable:
+        """The inverse of tanh, value by value."""
+    def ceil_(self, name: str | None = None) -> Variable:
+        """Rounded up, value by value."""
+    def clip_(self, min: float | None = None, max: float | None = None, name: str | None = None) -> Variable:
+        """x cut to [min, max]; a bound of None is none."""
+    def cosh_(self, name: str | None = None) -> Variable:
+        """The hyperbolic cosine, value by value."""
+    def erfinv_(self, name: str | None = None) -> Variable:
+        """The inverse of the error function, value by value."""
+    def exp_(self, name: str | None = None) -> Variable:
+        """e to the power of x, value by value."""
+    def flatten_(self, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Variable:
+        """x with the axes start_axis … stop_axis joined into one."""
+    def floor_(self, name: str | None = None) -> Variable:
+        """Rounded down, value by value."""
+    def lerp_(self, y: Variable, weight: Operand, name: str | None = None) -> Variable:
+        """x + weight * (y - x)."""
+    def log1p_(self, name: str | None = None) -> Variable:
+        """log(1 + x), value by value."""
+    def logical_xor_(self, y: Operand, name: str | None = None) -> Variable:
+        """logical_xor of x and y, value by value, as bool."""
+    def not_equal_(self, y: Operand, name: str | None = None) -> Variable:
+        """not_equal of x and y, value by value, as bool."""
+    def put_along_axis_(self, indices: Variable, values: Any, axis: int, reduce: str = 'assign', include_self: bool = True, broadcast: bool = True) -> Variable:
+        """arr with `values` at the places `indices` along `axis`; reduce "assign" or "add". Shape: indices have
+        arr's axes; with broadcast their sizes but that of `axis` are repeated to arr's."""
+    def reciprocal_(self, name: str | None = None) -> Variable:
+        """1 / x, value by value."""
+    def round_(self, name: str | None = None) -> Variable:
+        """Rounded, halves away from 0, value by value."""
+    def rsqrt_(self, name: str | None = None) -> Variable:
+        """1 / sqrt(x), value by value."""
+    def scale_(self, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: str | None = None, name: str | None = None) -> Variable:
+        """scale * x + bias, or scale * (x + bias)."""
+    def sqrt_(self, name: str | None = None) -> Variable:
+        """The square root, value by value."""
+    def subtract_(self, y: Operand, name: str | None = None) -> Variable:
+        """x - y, with broadcasting."""
     def assign(self, output: Variable | None = None) -> Variable:
         """A copy of a variable, or a constant of an array or a number, which has the shape [1]; into `output`
         when it is given."""
     def astype(self, dtype: DTypeLike) -> Variable:
         """x in another type."""
+    def sigmoid(self, name: str | None = None) -> Variable:
+        """1 / (1 + exp(-x))."""
+    def sigmoid_(self, name: str | None = None) -> Variable:
+        """1 / (1 + exp(-x))."""
     def __add__(self, other: Any) -> Variable:
         """x + y, with broadcasting."""
     def __radd__(self, y: Any) -> Variable:

@@ -571,7 +571,7 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("_more_shapes", _more_names.SHAPES),
         **_lazy.names("_cumulative", _more_names.CUMULATIVE),
         **_lazy.names("_placing", _more_names.PLACING),
-        **_lazy.names("_in_place", _more_names.IN_PLACE),
+        **_lazy.names("_in_place", f"{_more_names.IN_PLACE} {_more_names.METHODS_IN_PLACE}"),
         **_lazy.names("fluid._math", "fill_constant"),
         **_lazy.names("fluid._layers", "create_tensor"),
         **_lazy.names("framework", "create_parameter"),

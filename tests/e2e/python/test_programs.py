@@ -290,3 +290,23 @@ class Slow:
 main.sides = {Slow(): 1, **main.sides}
 assert x.lod_level == 1 and main.slow == 1 and main.other == [1]
 """)
+
+
+def test_an_input_spec_is_made_of_what_there_is(run):
+    run("""
+import numpy
+import fleetrun as paddle
+spec = paddle.static.InputSpec
+made = [spec.from_numpy(numpy.zeros((2, 3), "int64"), "a"),
+        spec.from_tensor(paddle.static.data("x", [None, 3])), spec.from_tensor(paddle.static.data("y", [1]), "z"),
+        spec([3], "float32").batch(4), spec([4, 3], "float32").unbatch()]
+assert [(one.shape, one.dtype, one.name) for one in made] == [
+    ((2, 3), paddle.int64, "a"), ((-1, 3), paddle.float32, "x"), ((1,), paddle.float32, "z"),
+    ((4, 3), paddle.float32, None), ((3,), paddle.float32, None)]
+try:
+    spec([], "float32").unbatch()
+except paddle.Error as error:
+    assert "it has no axis" in str(error)
+else:
+    raise AssertionError
+""")

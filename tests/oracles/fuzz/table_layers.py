@@ -1,6 +1,5 @@
 """Operations that random programs draw: layers and windows. Each takes a Maker."""
 
-
 import numpy as np
 from table_values import operation, sigmoid, unfit
 
@@ -283,7 +282,7 @@ def _spread(x, filters, stride):
 def spread_and_volumes(maker):
     """Transposed convolutions, and those of volumes."""
     n, c, o, stride = (maker.random.randint(1, 2) for _ in range(4))
-    kind = maker.random.randint(0, 2)
+    kind = maker.random.randint(0, 3)
     if kind == 0:
         maker.step(
             f"F.conv1d_transpose({{0}}, {{1}}, None, {stride})",
@@ -304,15 +303,29 @@ def spread_and_volumes(maker):
             maker.like((n, c, 2, 3)),
             maker.like((c, o, 2, 2)),
         )
+    elif kind == 2:
+
+        def volumes(x, f):
+            n, _, deep, h, w = x.shape
+            sizes = ((size - 1) * stride + kernel for size, kernel in zip((deep, h, w), f.shape[2:]))
+            result = np.zeros((n, f.shape[1], *sizes))
+            for i, j in np.ndindex(deep, 2):
+                result[:, :, i * stride + j] += _spread(x[:, :, i], f[:, :, j], stride)
+            return result
+
+        maker.step(
+            f"F.conv3d_transpose({{0}}, {{1}}, None, {stride})",
+            volumes,
+            maker.like((n, c, 3, 1, 2)),
+            maker.like((c, o, 2, 1, 2)),
+        )
     else:
 
         def convolved(x, f):
             view = np.lib.stride_tricks.sliding_window_view(x, f.shape[2:], (2, 3, 4))
             return np.einsum("ncdhwijk,ocijk->nodhw", view, f)
 
-        maker.step(
-            "F.conv3d({0}, {1})", convolved, maker.like((n, c, 2, 2, 3)), maker.like((o, c, 1, 2, 2))
-        )
+        maker.step("F.conv3d({0}, {1})", convolved, maker.like((n, c, 2, 2, 3)), maker.like((o, c, 1, 2, 2)))
 
 
 @operation
@@ -358,6 +371,14 @@ def adaptive_pools(maker):
             f"F.adaptive_{name}_pool1d({{0}}, 2)",
             lambda x: np.stack([reference(part, -1) for part in np.split(x, 2, -1)], -1),
             maker.like((1, 2, 4)),
+        )
+    elif maker.flag():
+        maker.step(
+            f"F.adaptive_{name}_pool3d({{0}}, [1, 2, None])",
+            lambda x: np.concatenate(
+                [reference(part, (2, 3), keepdims=True) for part in np.split(x, 2, 3)], 3
+            ),
+            maker.like((1, 2, 3, 4, 2)),
         )
     else:
         maker.step(

@@ -103,6 +103,22 @@ def divergences(paddle, net):
             "nll": functional.nll_loss(logarithm, net.data("label", [2, 0, 1, 2], "int64"))}
 
 
+def negative_likelihoods(paddle, net):
+    """Some labels left out, by the default too, weighted, and of pictures."""
+    functional, x = paddle.nn.functional, net.parameter("x", LOGITS)
+    label = net.data("label", [2, -100, 1, 2], "int64")
+    weight = net.data("weight", [0.5, 2.0, 3.0], shape=[3])
+    picture = net.parameter("picture", numpy.sin(numpy.arange(2 * 3 * 2 * 2)).reshape(2, 3, 2, 2))
+    places = net.data("places", [[[2, 0], [1, 1]], [[0, 2], [2, 2]]], "int64", shape=[2, 2, 2])
+    return {"default": functional.nll_loss(x, label),
+            "sum": functional.nll_loss(x, label, weight, reduction="sum"),
+            "weighted": functional.nll_loss(x, net.data("all", [2, 0, 1, 2], "int64"), weight),
+            "none": functional.nll_loss(x, label, weight, reduction="none"),
+            "ignored": functional.nll_loss(picture, places, weight, ignore_index=1),
+            "places": functional.nll_loss(picture, places, reduction="none"),
+            "layer": paddle.nn.NLLLoss(weight, ignore_index=1)(x, net.data("more", [2, 0, 1, 2], "int64"))}
+
+
 def ranking(paddle, net):
     x, y = net.parameter("x", [[0.5], [1.0], [2.0]]), net.parameter("y", [[1.0], [0.25], [2.5]])
     return {"margin": paddle.nn.functional.margin_ranking_loss(x, y, net.data("l", [[1.0], [1.0], [-1.0]]),

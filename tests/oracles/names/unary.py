@@ -97,3 +97,14 @@ def default_type(paddle, net):
     assert paddle.get_default_dtype() == "float32"
     assert not paddle.is_compiled_with_custom_device("npu")
     return {"x": paddle.ones([2], paddle.get_default_dtype())}
+
+
+def methods_in_place(paddle, net):
+    """They give new variables, in a program."""
+    x = net.parameter("x", [[0.25, 0.5, 0.75], [0.875, 0.125, 0.3]])
+    plain = ("asin_ asinh_ atanh_ ceil_ cosh_ erfinv_ exp_ flatten_ floor_ log1p_ reciprocal_ round_ rsqrt_ "
+             "sigmoid_ sqrt_")
+    made = {name: getattr(x * 1.0, name)() for name in plain.split()}
+    return {**made, "acosh_": (x + 1.0).acosh_(), "add_": (x * 1.0).add_(x),
+            "subtract_": (x * 2.0).subtract_(x), "clip_": (x * 1.0).clip_(0.2, 0.6),
+            "lerp_": (x * 1.0).lerp_(x * x, 0.25), "scale_": (x * 1.0).scale_(2.0, 0.5), "kept": x}

@@ -12,8 +12,8 @@ from fleetrun.static import inputs, loose_shapes, nn
 from fleetrun.static.printing import Print as _print
 
 __all__ = [
-    "adaptive_pool2d", "create_parameter", "create_py_reader_by_data", "create_tensor", "data",
-    "double_buffer", "embedding", "fc", "pool2d", "Print", "py_reader", "read_file", "Reader",
+    "adaptive_pool2d", "adaptive_pool3d", "create_parameter", "create_py_reader_by_data", "create_tensor",
+    "data", "double_buffer", "embedding", "fc", "pool2d", "Print", "py_reader", "read_file", "Reader",
 ]  # fmt: skip
 
 
@@ -115,6 +115,22 @@ def adaptive_pool2d(
         return functional.adaptive_max_pool2d(input, pool_size, require_index)
     refuse('fluid.layers.adaptive_pool2d(pool_type="avg")', require_index=(require_index, False))
     return functional.adaptive_avg_pool2d(input, pool_size)
+
+
+def adaptive_pool3d(
+    input: Variable,
+    pool_size: int | Sequence[int],
+    pool_type: str = "max",
+    require_index: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """adaptive_pool2d of volumes [n, channels, deep, high, wide]."""
+    if pool_type not in ("max", "avg"):
+        raise Error("config", f'fluid.layers.adaptive_pool3d(pool_type="{pool_type}")', 'use "max" or "avg"')
+    refuse("fluid.layers.adaptive_pool3d", require_index=(require_index, False))
+    pool = functional.adaptive_max_pool3d if pool_type == "max" else functional.adaptive_avg_pool3d
+    made: Variable = pool(input, pool_size)
+    return made
 
 
 def create_parameter(

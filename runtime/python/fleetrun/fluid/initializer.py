@@ -11,8 +11,8 @@ from fleetrun.nn import initializer
 from fleetrun.nn.initializer import Initializer, set_global_initializer
 
 __all__ = [
-    "Constant", "ConstantInitializer", "force_init_on_cpu", "init_on_cpu", "Initializer",
-    "MSRA", "MSRAInitializer", "Normal",
+    "Bilinear", "BilinearInitializer", "Constant", "ConstantInitializer", "force_init_on_cpu", "init_on_cpu",
+    "Initializer", "MSRA", "MSRAInitializer", "Normal",
     "NormalInitializer", "NumpyArrayInitializer", "set_global_initializer", "TruncatedNormal",
     "TruncatedNormalInitializer", "Uniform", "UniformInitializer", "Xavier", "XavierInitializer",
 ]  # fmt: skip
@@ -71,6 +71,7 @@ def NumpyArrayInitializer(value: ArrayLike) -> Initializer:
     return initializer.Assign(value)
 
 
+Bilinear = BilinearInitializer = initializer.Bilinear
 Constant = ConstantInitializer
 Uniform = UniformInitializer
 Normal = NormalInitializer

@@ -30,8 +30,8 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "fluid._layers",
-            "adaptive_pool2d create_parameter create_py_reader_by_data create_tensor data double_buffer "
-            "embedding fc pool2d Print py_reader read_file",
+            "adaptive_pool2d adaptive_pool3d create_parameter create_py_reader_by_data create_tensor data "
+            "double_buffer embedding fc pool2d Print py_reader read_file",
         ),
         **_lazy.names(
             "tensor",
@@ -78,7 +78,7 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("fluid._cells", "birnn GRUCell LSTMCell RNNCell rnn"),
         **_lazy.names("fluid._decoding", "BeamSearchDecoder Decoder dynamic_decode gather_tree"),
         **_lazy.names("static.sampled", "hsigmoid nce sampled_softmax_with_cross_entropy"),
-        **_lazy.names("static.convolutions", "conv2d_transpose conv3d"),
+        **_lazy.names("static.convolutions", "conv2d_transpose conv3d conv3d_transpose"),
         **_lazy.names(
             "fluid._arrays", "array_length array_read array_write create_array tensor_array_to_tensor"
         ),

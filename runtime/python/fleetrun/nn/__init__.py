@@ -22,7 +22,7 @@ __getattr__, __dir__ = _lazy.attach(
             "SoftMarginLoss Softplus Softshrink Softsign Swish Tanhshrink ThresholdedReLU "
             "TripletMarginLoss TripletMarginWithDistanceLoss ZeroPad2D ",
         ),
-        **_lazy.names("nn.transposed", "Conv1DTranspose Conv2DTranspose Conv3D HSigmoidLoss"),
+        **_lazy.names("nn.transposed", "Conv1DTranspose Conv2DTranspose Conv3D Conv3DTranspose HSigmoidLoss"),
         **_lazy.names("fluid._decoding", "BeamSearchDecoder dynamic_decode"),
         **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
         **_lazy.names(
@@ -32,7 +32,9 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         "SpectralNorm": "nn._spectral:SpectralNorm",
         **_lazy.names(
-            "nn.adaptive", "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveMaxPool1D AdaptiveMaxPool2D"
+            "nn.adaptive",
+            "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D "
+            "AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveMaxPool3D",
         ),
         **_lazy.names("nn.recurrent", "SimpleRNNCell GRUCell LSTMCell RNN BiRNN SimpleRNN GRU LSTM"),
         **_lazy.names("nn.decoder", "Transformer TransformerDecoder TransformerDecoderLayer"),

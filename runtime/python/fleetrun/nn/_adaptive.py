@@ -4,10 +4,14 @@ floor(i * size / n) to ceil((i + 1) * size / n)."""
 from __future__ import annotations
 
 from fleetrun import framework, tensor
+from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, Sequence, Variable
 
-__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d"]
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
+]  # fmt: skip
 
 
 def adaptive_avg_pool1d(x: Variable, output_size: int, name: str | None = None) -> Variable:
@@ -49,8 +53,45 @@ def adaptive_max_pool2d(
     return both if return_mask else both[0]
 
 
-def _sizes(output_size):
-    return list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * 2
+def adaptive_avg_pool3d(
+    x: Variable,
+    output_size: int | Sequence[int | None],
+    data_format: str = "NCDHW",
+    name: str | None = None,
+) -> Variable:
+    """adaptive_avg_pool2d of volumes x[n, channels, deep, high, wide], of known sizes but n."""
+    last = data_format == "NDHWC"
+    if not last and data_format != "NCDHW":
+        raise Error("config", f'adaptive_avg_pool3d(data_format="{data_format}")', "use NCDHW or NDHWC")
+    first = tensor.transpose(x, [0, 4, 1, 2, 3]) if last else x
+    means = _volumes("adaptive_avg_pool3d", "avg_pool2d", first, output_size)
+    return tensor.transpose(means, [0, 2, 3, 4, 1]) if last else means
+
+
+def adaptive_max_pool3d(
+    x: Variable, output_size: int | Sequence[int | None], return_mask: bool = False, name: str | None = None
+) -> Variable:
+    """adaptive_max_pool2d of volumes x[n, channels, deep, high, wide], of known sizes but n."""
+    refuse("paddle.nn.functional.adaptive_max_pool3d", return_mask=(return_mask, False))
+    return _volumes("adaptive_max_pool3d", "max_pool2d", x, output_size)
+
+
+def _volumes(function, operator, x, output_size):
+    """First windows over the pictures, then along the depth: a window is the product of both."""
+    channels, deep, high, wide = x.shape[1:]
+    if min(x.shape[1:]) < 1:
+        raise Error("config", f"paddle.nn.functional.{function}: {x.name} has the shape {list(x.shape)}",
+                    "all axes but the first need known sizes")  # fmt: skip
+    sizes = [size or own for size, own in zip(_sizes(output_size, 3), (deep, high, wide), strict=True)]
+    pictures = tensor.reshape(x, [-1, channels * deep, high, wide])
+    pictures = _pool(function, operator, pictures, sizes[1:])[0]
+    along = tensor.reshape(pictures, [-1, channels, deep, sizes[1] * sizes[2]])
+    along = _pool(function, operator, along, [sizes[0], sizes[1] * sizes[2]])[0]
+    return tensor.reshape(along, [-1, channels, *sizes])
+
+
+def _sizes(output_size, axes=2):
+    return list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * axes
 
 
 def _pool(function, operator, x, sizes):

@@ -51,6 +51,62 @@ def transposed_of(layer: str | None, x: Variable, weight: Variable, *more: Any) 
     return _transposed("conv2d_transpose", layer, x, weight, *more)
 
 
+def conv3d_transpose(
+    x: Variable,
+    weight: Variable,
+    bias: Variable | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[Any] = 0,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    dilation: int | Sequence[int] = 1,
+    output_size: int | Sequence[int] | None = None,
+    data_format: str = "NCDHW",
+    name: str | None = None,
+) -> Variable:
+    """The gradient of conv3d by its input, plus bias[filters]. Shape: x[n, channels, deep, high, wide] of
+    known sizes but n, weight[channels, filters / groups, kernel, kernel, kernel]."""
+    window = (stride, padding, output_padding, dilation, groups, output_size, data_format)
+    return volumes_of(None, x, weight, bias, *window)
+
+
+def volumes_of(layer: str | None, x: Variable, weight: Variable, *more: Any) -> Variable:
+    """conv3d_transpose whose result has the name of `layer`: each picture is transposed into one for each
+    place of the kernel's depth, then these into the places that they add to."""
+    bias, stride, padding, output_padding, dilation, groups, output_size, data_format = more
+    where = "paddle.nn.functional.conv3d_transpose"
+    last = _windows._channels_last(where, data_format, ("NCDHW", "NDHWC"))
+    _windows._expect_axes(where, x, 3)
+    x = _windows._first(x, last)
+    channels, deep, high, wide = x.shape[1:]
+    if min(deep, high, wide) < 1:
+        raise Error("config", f"{where}: {x.name} has the shape {list(x.shape)}",
+                    "all axes but the first need known sizes")  # fmt: skip
+    window = _windows._window(where, x, weight.shape[2:], stride, padding, dilation)
+    extra = _windows._each(where, "output_padding", output_padding, 3)
+    if output_size is not None:
+        extra = _missing(where, x, weight, window, _windows._each(where, "output_size", output_size, 3))
+    (step, *steps), (apart, *aparts) = window["strides"], window["dilations"]
+    (before, after, *edges), (more_deep, *more_edges) = window["paddings"], extra
+    filters, kernel = weight.shape[1] * groups, weight.shape[2]
+    images = tensor.reshape(tensor.transpose(x, [0, 2, 1, 3, 4]), [-1, channels, high, wide])
+    flat = tensor.reshape(weight, [channels, weight.shape[1] * kernel, *weight.shape[3:]])
+    attributes = {"strides": steps, "paddings": edges, "dilations": aparts, "groups": int(groups),
+                  "output_padding": more_edges}  # fmt: skip
+    made = framework.append("pictures", "conv2d_transpose", [images, flat], attributes)
+    high, wide = made.shape[2:]
+    parts = tensor.reshape(made, [-1, deep, filters * kernel, high * wide])
+    places = tensor.tile(tensor.reshape(tensor.eye(kernel), [kernel, 1, kernel, 1]), [filters, 1, 1, 1])
+    attributes = {"strides": [step, 1], "paddings": [before, after, 0, 0], "dilations": [apart, 1],
+                  "groups": filters, "output_padding": [more_deep, 0]}  # fmt: skip
+    inputs = [tensor.transpose(parts, [0, 2, 1, 3]), places]
+    made = framework.append("conv3d_transpose", "conv2d_transpose", inputs, attributes, layer=layer)
+    out = tensor.reshape(made, [-1, filters, made.shape[2], high, wide])
+    if bias is not None:
+        out = out + tensor.reshape(bias, [1, -1, 1, 1, 1])
+    return _windows._back(out, last)
+
+
 def _transposed(function, layer, x, weight, bias, stride, padding, more, dilation, groups, size, data_format):
     where = f"paddle.nn.functional.{function}"
     axes = 1 if function == "conv1d_transpose" else 2

@@ -3,7 +3,6 @@
 import sys
 
 from fleetrun import _in_place, _lazy, _more_names, _numbers, framework, tensor
-from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._graph import expect_variable
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
@@ -297,10 +296,16 @@ def nll_loss(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Variable:
-    """-input[label], reduced. Shape: input[batch, classes] of logarithms, label[batch] int64."""
-    refuse("paddle.nn.functional.nll_loss", weight=(weight, None), ignore_index=(ignore_index, -100))
-    picked = tensor.take_along_axis(input, tensor.unsqueeze(label, -1), 1)
-    return _reduced(tensor.squeeze(picked, -1) * -1.0, reduction)
+    """-input[label], reduced. Shape: input[batch, classes, ..] of logarithms, label[batch, ..] int64,
+    weight[classes]. A label of ignore_index gives 0, and is not counted in the mean, which is weighted."""
+    counted = tensor.not_equal(label, int(ignore_index))
+    known = label * tensor.cast(counted, label.dtype)
+    loss = tensor.squeeze(tensor.take_along_axis(input, tensor.unsqueeze(known, 1), 1), 1) * -1.0
+    weights = tensor.cast(counted, loss.dtype)
+    if weight is not None:
+        weights = weights * tensor.gather_nd(weight, tensor.unsqueeze(known, -1))
+    loss = loss * weights
+    return tensor.sum(loss) / tensor.sum(weights) if reduction == "mean" else _reduced(loss, reduction)
 
 
 def margin_ranking_loss(
@@ -475,7 +480,8 @@ _named, __dir__ = _lazy.attach(
     __name__,
     {
         **_lazy.names("nn._more", _more_names.LAYER_FUNCTIONS),
-        **_lazy.names("nn._transposed", "conv1d_transpose conv2d_transpose conv3d"),
+        **_lazy.names("nn._adaptive", "adaptive_avg_pool3d adaptive_max_pool3d"),
+        **_lazy.names("nn._transposed", "conv1d_transpose conv2d_transpose conv3d conv3d_transpose"),
         **_lazy.names(
             "nn._resized",
             "avg_pool3d interpolate local_response_norm max_pool3d pixel_unshuffle unfold upsample",

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 __all__ = [
-    "Assign", "calculate_gain", "Constant", "Initializer", "KaimingNormal", "KaimingUniform", "Normal",
-    "set_global_initializer", "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform",
+    "Assign", "Bilinear", "calculate_gain", "Constant", "Dirac", "Initializer", "KaimingNormal",
+    "KaimingUniform", "Normal", "set_global_initializer", "TruncatedNormal", "Uniform", "XavierNormal",
+    "XavierUniform",
 ]  # fmt: skip
 
 
@@ -224,6 +225,47 @@ class Assign(Initializer):
                 f"paddle.nn.initializer.Assign: {self.value.size} values for the shape {list(shape)}",
             )
         return "assign_value", {"values": [float(value) for value in self.value.ravel()]}
+
+
+class Bilinear(Initializer):
+    """Of a filter [.., .., k, k] of a transposed convolution, which enlarges by interpolation then."""
+
+    def __init__(self, name: str | None = None) -> None:
+        pass
+
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
+        if len(shape) != 4 or shape[2] != shape[3]:
+            raise Error("config", f"paddle.nn.initializer.Bilinear for the shape {list(shape)}",
+                        "it is for filters [.., .., k, k]")  # fmt: skip
+        half = math.ceil(shape[3] / 2.0)
+        middle = (2 * half - 1 - half % 2) / (2.0 * half)
+        along = [1 - abs(i / half - middle) for i in range(shape[3])]
+        picture = [one * other for one in along for other in along]
+        return "assign_value", {"values": picture * (shape[0] * shape[1])}
+
+
+class Dirac(Initializer):
+    """Of a filter [out, in, ..] of a convolution, which gives its first channels as they came in; in `groups`
+    parts of `out`."""
+
+    def __init__(self, groups: int = 1, name: str | None = None) -> None:
+        if not isinstance(groups, int) or groups < 1:
+            raise Error("config", f"paddle.nn.initializer.Dirac(groups={groups!r})", "it is 1 or more")
+        self.groups = groups
+
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
+        if not 3 <= len(shape) <= 5 or shape[0] % self.groups:
+            raise Error("config", f"{self!r} for the shape {list(shape)}",
+                        "it is for filters of 3 to 5 axes, the first a multiple of groups")  # fmt: skip
+        inside, values = math.prod(shape[2:]), [0.0] * math.prod(shape)
+        middle = 0
+        for size in shape[2:]:
+            middle = middle * size + size // 2
+        part = shape[0] // self.groups
+        for i in range(min(part, shape[1])):
+            for group in range(self.groups):
+                values[((group * part + i) * shape[1] + i) * inside + middle] = 1.0
+        return "assign_value", {"values": values}
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)

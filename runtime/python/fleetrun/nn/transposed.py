@@ -8,7 +8,7 @@ from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.nn import _hierarchy, _transposed, _windows, windows
 from fleetrun.nn._layer import Layer
 
-__all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3D", "HSigmoidLoss"]
+__all__ = ["Conv1DTranspose", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "HSigmoidLoss"]
 
 
 class _Transposed(Layer):
@@ -52,7 +52,7 @@ class _Transposed(Layer):
             "output_padding": output_padding,
             "dilation": dilation,
             "groups": groups,
-            "data_format": data_format or ("NCL" if self._axes == 1 else "NCHW"),
+            "data_format": data_format or ("NCL", "NCHW", "NCDHW")[self._axes - 1],
         }
 
     def forward(self, x: Variable, output_size: int | Sequence[int] | None = None) -> Variable:
@@ -69,6 +69,13 @@ class Conv1DTranspose(_Transposed):
 
     _axes = 1
     _function = staticmethod(_transposed.conv1d_transpose)
+
+
+class Conv3DTranspose(_Transposed):
+    """functional.conv3d_transpose with a weight and, unless bias_attr=False, a bias."""
+
+    _axes = 3
+    _function = staticmethod(_transposed.conv3d_transpose)
 
 
 class Conv2DTranspose(_Transposed):

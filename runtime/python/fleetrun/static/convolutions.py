@@ -13,7 +13,7 @@ from fleetrun.static.activated import activated
 if TYPE_CHECKING:
     from fleetrun._types import Any, ParamLike, Sequence, Variable
 
-__all__ = ["conv2d_transpose", "conv3d"]
+__all__ = ["conv2d_transpose", "conv3d", "conv3d_transpose"]
 
 
 def conv2d_transpose(
@@ -34,21 +34,51 @@ def conv2d_transpose(
 ) -> Variable:
     """nn.functional.conv2d_transpose with its own weight and, unless bias_attr=False, bias. Shape: input[n,
     channels, high, wide]. Without filter_size the kernel is what output_size needs."""
-    where = "paddle.static.nn.conv2d_transpose"
-    layer = name or framework.unique_name("conv2d_transpose")
-    first = data_format == "NCHW"
+    window = (output_size, filter_size, padding, stride, dilation, groups)
+    return _transposed_layer(2, input, num_filters, *window, param_attr, bias_attr, act, name, data_format)
+
+
+def conv3d_transpose(
+    input: Variable,
+    num_filters: int,
+    output_size: int | Sequence[int] | None = None,
+    filter_size: int | Sequence[int] | None = None,
+    padding: int | str | Sequence[Any] = 0,
+    stride: int | Sequence[int] = 1,
+    dilation: int | Sequence[int] = 1,
+    groups: int | None = None,
+    param_attr: ParamLike = None,
+    bias_attr: ParamLike = None,
+    use_cudnn: bool = True,
+    act: str | None = None,
+    name: str | None = None,
+    data_format: str = "NCDHW",
+) -> Variable:
+    """conv2d_transpose of volumes: input[n, channels, deep, high, wide]."""
+    window = (output_size, filter_size, padding, stride, dilation, groups)
+    return _transposed_layer(3, input, num_filters, *window, param_attr, bias_attr, act, name, data_format)
+
+
+def _transposed_layer(
+    axes, input, filters, size, kernel, padding, stride, dilation, groups, weight, bias, act, name,
+    data_format,
+):  # fmt: skip
+    where = f"paddle.static.nn.conv{axes}d_transpose"
+    layer = name or framework.unique_name(f"conv{axes}d_transpose")
+    first = data_format.startswith("NC")
     channels = input.shape[1 if first else -1]
-    if filter_size is None:
-        sizes = input.shape[2:] if first else input.shape[1:3]
-        kernel = _kernel(where, output_size, sizes, stride, padding, dilation)
+    if kernel is None:
+        sizes = input.shape[2:] if first else input.shape[1:-1]
+        kernel = _kernel(where, size, sizes, stride, padding, dilation)
     else:
-        kernel = _windows._each(where, "filter_size", filter_size, 2)
+        kernel = _windows._each(where, "filter_size", kernel, axes)
     parts = groups or 1
-    shape = [channels, num_filters // parts, *kernel]
-    weight = framework.make_parameter(layer, shape, "float32", param_attr, False, None, named=True)
-    bias = _bias(layer, num_filters, bias_attr)
-    window = (stride, padding, 0, dilation, parts, output_size, data_format)
-    return activated(where, act, _transposed.transposed_of(layer, input, weight, bias, *window))
+    shape = [channels, filters // parts, *kernel]
+    weight = framework.make_parameter(layer, shape, "float32", weight, False, None, named=True)
+    bias = _bias(layer, filters, bias)
+    window = (stride, padding, 0, dilation, parts, size, data_format)
+    made = _transposed.transposed_of if axes == 2 else _transposed.volumes_of
+    return activated(where, act, made(layer, input, weight, bias, *window))
 
 
 def _kernel(where, output_size, sizes, stride, padding, dilation):
@@ -59,12 +89,13 @@ def _kernel(where, output_size, sizes, stride, padding, dilation):
             f"{where} without filter_size: output_size is {output_size}, the input {list(sizes)}",
             "give it filter_size",
         )
-    steps, apart = (_windows._each(where, "stride", one, 2) for one in (stride, dilation))
-    edges = _windows._paddings(where, padding, 2)
-    wanted = _windows._each(where, "output_size", output_size, 2)
+    axes = len(sizes)
+    steps, apart = (_windows._each(where, "stride", one, axes) for one in (stride, dilation))
+    edges = _windows._paddings(where, padding, axes)
+    wanted = _windows._each(where, "output_size", output_size, axes)
     return [
         (wanted[i] - (sizes[i] - 1) * steps[i] + edges[2 * i] + edges[2 * i + 1] - 1) // apart[i] + 1
-        for i in range(2)
+        for i in range(axes)
     ]
 
 

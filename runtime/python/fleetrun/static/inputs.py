@@ -1,12 +1,14 @@
 """Inputs and kept values of a program."""
 
+from __future__ import annotations
+
 import operator
 
 from fleetrun import _dtypes as dtypes
 from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-from fleetrun._types import DTypeLike, Sequence, Variable
+from fleetrun._types import Any, DTypeLike, Sequence, Variable
 from fleetrun.static import groups
 
 __all__ = ["create_global_var", "data", "InputSpec"]
@@ -82,6 +84,28 @@ class InputSpec:
         self.shape = tuple(-1 if size is None else int(size) for size in shape)
         self.dtype = dtypes.of(dtype)
         self.name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Variable, name: str | None = None) -> InputSpec:
+        """The shape and type of a variable, and its name where there is none given."""
+        return cls(tensor.shape, tensor.dtype, name or tensor.name)
+
+    @classmethod
+    def from_numpy(cls, ndarray: Any, name: str | None = None) -> InputSpec:
+        """The shape and type of an array."""
+        return cls(ndarray.shape, ndarray.dtype, name)
+
+    def batch(self, batch_size: int) -> InputSpec:
+        """Itself, of so many: a new first axis."""
+        self.shape = (int(batch_size), *self.shape)
+        return self
+
+    def unbatch(self) -> InputSpec:
+        """Itself without the first axis. Throws: Error(config) where it has none."""
+        if not self.shape:
+            raise Error("config", f"{self!r}.unbatch(): it has no axis")
+        self.shape = self.shape[1:]
+        return self
 
     def create(self) -> Variable:
         """The program's input of this name. Throws: Error(config) without a name."""

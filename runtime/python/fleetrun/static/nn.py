@@ -293,7 +293,7 @@ __getattr__, __dir__ = _lazy.attach(
             "sequence_first_step sequence_last_step sequence_pad sequence_reshape sequence_reverse "
             "sequence_scatter sequence_slice sequence_softmax sequence_unpad",
         ),
-        **_lazy.names("static.convolutions", "conv2d_transpose conv3d"),
+        **_lazy.names("static.convolutions", "conv2d_transpose conv3d conv3d_transpose"),
         "nce": "static.sampled:nce",
         "py_func": "static.calls:py_func",
         "bilinear_tensor_product": "fluid._odd_layers:bilinear_tensor_product",
