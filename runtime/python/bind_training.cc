@@ -135,6 +135,16 @@ void bind_plan(py::module_& module) {
       .def("entries", [](const TablePlan& self) { return self.entries; })
       .def("tables", &TablePlan::tables)
       .def("table_text", [](const TablePlan& self) { return inference::table_text(self.tables()); })
+      .def_static(
+          "of_text",
+          [](const std::string& text) {
+            TablePlan plan;
+            for (ps::TableConfig& table : inference::parse_tables(text)) {
+              plan.entries.push_back({.parameter = table.name, .gradient = "", .keys = "", .table = table});
+            }
+            return plan;
+          },
+          "The tables of table_text(), to be read only.")
       .def("split_dense", [](TablePlan& self, std::uint64_t min_block) {
         for (Entry& entry : self.entries) {
           if (entry.table.kind == ps::TableConfig::Kind::dense) entry.table.min_block = min_block;

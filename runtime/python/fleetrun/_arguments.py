@@ -15,6 +15,18 @@ def warn_once(subject, text):
         print(f"fleetrun: warning: {text}", file=sys.stderr, flush=True)
 
 
+def warn_of_save(told):
+    """Says what a load has said of the newest save, "" for nothing."""
+    if told:
+        import warnings
+
+        warnings.warn(
+            f"the newest save is incomplete, so the one before it is loaded: {told}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 def refuse(function, **arguments):
     """Each argument is (given, default). Throws: Error(config) naming the first one that is not its
     default."""

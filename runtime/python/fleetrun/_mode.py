@@ -80,11 +80,22 @@ def set_flags(flags: dict[str, Any]) -> None:
     """Puts FLAGS_… into the environment; those that have a meaning here are read from there."""
     for name, value in flags.items():
         os.environ[name] = str(value)
+        _flags[name] = (os.environ[name], value)
+
+
+# What set_flags() was given, with the text that stands for it in the environment.
+_flags: dict[str, tuple[str, Any]] = {}
 
 
 def get_flags(flags: str | list[str]) -> dict[str, Any]:
-    """{name: value} of FLAGS_… in the environment; None for one that is not set."""
-    return {name: os.environ.get(name) for name in ([flags] if isinstance(flags, str) else flags)}
+    """{name: value} of FLAGS_…: what set_flags() was given, else the text in the environment, None for one
+    that is not set."""
+
+    def value(name):
+        text, given = os.environ.get(name), _flags.get(name)
+        return given[1] if given is not None and given[0] == text else text
+
+    return {name: value(name) for name in ([flags] if isinstance(flags, str) else flags)}
 
 
 def in_dynamic_mode() -> bool:

@@ -73,6 +73,18 @@ np.testing.assert_allclose(fetched[1], [[48.0, 48.0], [32.0, 32.0]], rtol=1e-6)
 """)
 
 
+def test_where_nothing_is_left_there_are_no_gradients(run):
+    run(HEAD + """
+with paddle.static.program_guard(paddle.static.Program()):
+    fed = paddle.static.data("fed", [None, 2])
+    assert paddle.static.append_backward(paddle.mean(fed)) == []
+assert paddle.static.append_backward(loss, no_grad_set={p.name for p in main.all_parameters()}) == []
+paddle.set_flags({"FLAGS_check_nan_inf": True, "FLAGS_sort_sum_gradient": 1.5})
+assert paddle.get_flags("FLAGS_check_nan_inf") == {"FLAGS_check_nan_inf": True}
+assert paddle.get_flags(["FLAGS_sort_sum_gradient"]) == {"FLAGS_sort_sum_gradient": 1.5}
+""")
+
+
 @pytest.mark.parametrize("code, told", [
     ("paddle.optimizer.SGD(0.01, parameters=[{'params': [w], 'learning_rate': 0.1}])",
      "paddle.optimizer.SGD(parameters=[{'params', 'learning_rate'}, …]): a program has no groups of"),

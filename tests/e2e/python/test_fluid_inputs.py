@@ -201,6 +201,9 @@ fluid.io.save_inference_model("model", ["x"], [out], exe)
 program, names, fetches = fluid.io.load_inference_model("model", exe, pserver_endpoints=["127.0.0.1:1"])
 for each, fetch in ((fluid.default_main_program(), [out]), (program, fetches)):
     assert exe.run(each, feed={"x": row}, fetch_list=fetch)[0].tolist() == [[65.0]]
+wide = layers.scale(x, 2.0)  # which is no product of rows: what was known of x before is known no more
+with pytest.raises(Error, match="was fed float32 .1, 4, 1."):
+    exe.run(feed={"x": row}, fetch_list=[out, wide])
 with pytest.raises(Error, match="was fed float32 .1, 5, 1."):
     exe.run(feed={"x": row[:, [0, 0, 1, 2, 3]]}, fetch_list=[out])
 

@@ -273,3 +273,65 @@ said(transpiler.transpile, 0)
         "a server's program of fluid.DistributeTranspiler has no variables",
         "fluid.DistributeTranspiler.transpile: no optimizer has minimized the program",
     ]
+
+INFER = NET + """
+import sys
+import numpy
+exe = fluid.Executor(fluid.CPUPlace())
+for folder in sys.argv[1:]:
+    program, feeds, fetches = fluid.io.load_inference_model(folder, exe)
+    feed = {"ids": fluid.create_lod_tensor([[1, 2], [3, 99]], [[2, 2]], None), "label": numpy.array([[0], [1]])}
+    values, = exe.run(program, feed=feed, fetch_list=fetches)
+    print(folder, feeds, [f"{value:.6f}" for value in numpy.ravel(values)])
+"""
+
+SAVE = NET.replace("return [ids, label], loss", "return [ids, label], loss, predict") + """
+import numpy
+from paddle.fluid.incubate.fleet.base import role_maker
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+
+fleet.init(role_maker.PaddleCloudRoleMaker())
+other, start = fluid.Program(), fluid.Program()
+with fluid.program_guard(other, start), fluid.unique_name.guard():
+    _, _, foreseen = net(False)
+inputs, loss, predict = net(True)
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.5)).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(start)
+    exe.run(fleet.startup_program)
+    fleet.init_worker()
+    feed = {"ids": fluid.create_lod_tensor([[1, 2], [3, 4]], [[2, 2]], None), "label": numpy.array([[0], [1]])}
+    for step in range(5):
+        exe.run(fleet.main_program, feed=feed, fetch_list=[loss])
+    fleet.barrier_worker()
+    asked = {"ids": fluid.create_lod_tensor([[1, 2], [3, 99]], [[2, 2]], None), "label": numpy.array([[0], [1]])}
+    values, = exe.run(other, feed=asked, fetch_list=[foreseen])
+    print("asked", [f"{value:.6f}" for value in numpy.ravel(values)])
+    rank = fleet.worker_index()
+    fleet.save_inference_model(exe, "fleet", ["ids", "label"], [predict])
+    fluid.io.save_inference_model(f"main{rank}", ["ids"], [predict], exe)
+    fluid.io.save_inference_model(f"other{rank}", ["ids"], [foreseen], exe, other)
+    fleet.stop_worker()
+"""
+
+
+def test_a_model_of_servers_infers_in_one_process_and_beside_training(tmp_path, start, run, package):
+    from fleetrun_job import find_fleetrun
+
+    (tmp_path / "save.py").write_text(SAVE)
+    job = start([find_fleetrun(), "--compat=paddle", "--server_num=2", "--trainer_num=2", "--python",
+                 sys.executable, "save.py"])
+    output, _ = job.communicate(timeout=LIMIT)
+    assert job.returncode == 0, output
+    logs = "".join((tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(2))
+    asked = set(re.findall("asked (.*)", logs))
+    assert len(asked) == 1, logs
+    folders = ["fleet", "main0", "main1", "other0", "other1"]
+    done = run(INFER.replace("sys.argv[1:]", repr(folders)), PYTHONPATH=f"{package}/_compat")
+    expected = asked.pop()
+    assert done.stdout.splitlines() == [
+        f"{folder} {['ids', 'label'] if folder == 'fleet' else ['ids']} {expected}" for folder in folders]

@@ -20,7 +20,8 @@ def append_backward(
     distop_context: Any = None,
 ) -> list[tuple[Parameter, Variable]]:
     """Appends what computes the gradients of `loss` (one value). Returns [(parameter, gradient)], of
-    parameter_list where it is given. checkpoints, which save memory in Paddle: accepted.
+    parameter_list where it is given; an empty list where nothing is left that could have a gradient.
+    checkpoints, which save memory in Paddle: accepted.
 
     An embedding with is_sparse has a gradient of all its rows here. Throws: Error(config) after an
     optimizer's minimize(), and for tables of rows (sparse_embedding): they have no gradient of their own.
@@ -28,8 +29,17 @@ def append_backward(
     function = "paddle.static.append_backward"
     refuse(function, callbacks=(callbacks, None))
     program = loss.program
-    with moving(program, named(function, parameter_list), named(function, no_grad_set) or set(), function):
-        return pairs(program, differentiate(program, loss))
+    chosen, left_out = named(function, parameter_list), named(function, no_grad_set) or set()
+    with moving(program, chosen, left_out, function, may_be_none=True):
+        return pairs(program, differentiate(program, loss)) if _has_gradients(program) else []
+
+
+def _has_gradients(program):
+    """Whether anything of the program, which a loss could depend on, is to have a gradient."""
+    data = (each for each in program.list_vars() if each.is_data)
+    return any(each.trainable for each in program.all_parameters()) or not all(
+        each.stop_gradient for each in data
+    )
 
 
 def gradients(

@@ -81,10 +81,14 @@ def load_inference_model(
     params_filename: str | None = None,
     pserver_endpoints: Any = None,
 ) -> list[Any]:
-    """[program, names to feed, variables to fetch] of what save_inference_model wrote, which computes with
-    other declared sizes too, as the program that was saved. pserver_endpoints: accepted, for all rows come
-    with the model."""
-    loaded = io.load_inference_model(os.path.join(dirname, model_filename or "__model__"), executor)
+    """[program, names to feed, variables to fetch] of what save_inference_model wrote, this one or Fleet's,
+    which computes with other declared sizes too, as the program that was saved. pserver_endpoints: accepted,
+    for all rows come with the model."""
+    path = os.path.join(dirname, model_filename or "__model__")
+    of_fleet = os.path.join(dirname, "model")
+    if model_filename is None and not os.path.exists(f"{path}.pdmodel"):
+        path = of_fleet if os.path.exists(f"{of_fleet}.pdmodel") else path
+    loaded = io.load_inference_model(path, executor)
     program, feeds, _ = loaded
     for name in feeds:
         loose_shapes.declare(program.var(name))

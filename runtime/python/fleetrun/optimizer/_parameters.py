@@ -30,10 +30,13 @@ def named(function: str, parameters: Any) -> set[str] | None:
 
 
 @contextlib.contextmanager
-def moving(main: Program, chosen: set[str] | None, left_out: set[str], function: str) -> Iterator[None]:
+def moving(
+    main: Program, chosen: set[str] | None, left_out: set[str], function: str, may_be_none: bool = False
+) -> Iterator[None]:
     """Within it only parameters of `chosen` (None: all), and none of `left_out`, are trainable, and no
     gradient flows through other variables of `left_out`. Throws: Error(config) for names that there are not,
-    and where nothing is left to move."""
+    and where nothing is left to move unless
+    may_be_none."""
     trained = [each for each in main.all_parameters() if each.trainable]
     parameters = {each.name for each in main.all_parameters()}
     unknown = sorted(name for name in left_out | (chosen or set()) if not main.has_var(name))
@@ -42,7 +45,7 @@ def moving(main: Program, chosen: set[str] | None, left_out: set[str], function:
             "config", f"{function}: the program has no variable {unknown[0]}", "name those that it has"
         )
     frozen = [each for each in trained if each.name in left_out or (chosen and each.name not in chosen)]
-    if trained and len(frozen) == len(trained):
+    if trained and len(frozen) == len(trained) and not may_be_none:
         raise Error(
             "config",
             f"{function}: none of the program's trainable parameters is left to move",

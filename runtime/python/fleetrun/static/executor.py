@@ -20,6 +20,7 @@ from fleetrun.static import groups, loose_shapes
 from fleetrun.static._runs import LOADERS, RUNS, unwritten
 from fleetrun.static.compiler import CompiledProgram
 from fleetrun.static.fetch_handler import FetchHandler, Listener
+from fleetrun.static.lookups import tables_of_run
 from fleetrun.static.single_value import SingleValue
 from fleetrun.static.training import is_trained, tables_of
 
@@ -243,11 +244,9 @@ class Executor:
                 f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
                 "give each fetched variable its text",
             )
-        training = tables_of(program)
+        training = tables_of_run(program)
         if training is not None:
             training.leave_pass()
-            if training.distributed and not is_trained(program):
-                program.follow_origin()
         _lead_path()
         scope = scope or framework.global_scope()
         take, period = _print_line if listener is None else listener.take, int(print_period)
@@ -373,10 +372,8 @@ def _name(fetch):
 
 def _runner(program, scope):
     """The native runner of `program` over `scope`; a new one when the program has grown since."""
-    training = tables_of(program)
+    training = tables_of_run(program)
     client: Any = training.client if training else None
-    if training is not None and training.distributed and not is_trained(program):
-        program.follow_origin()
     age = training.age if training is not None else 0
     key = (id(scope), id(client), program.native.operator_count(), age)
     run = RUNS.of(program)
@@ -427,7 +424,7 @@ def _replica_runner(compiled, program, scope):
     None for any other program, and for one replica that exchanges nothing with other trainers."""
     if not _is_data_parallel(compiled):
         return None
-    training = tables_of(program)
+    training = tables_of_run(program)
     tables = training if training is not None and training.plan.tables() else None
     alone = tables is not None or training is None or training.collective is None
     if alone and compiled.replicas == 1:
@@ -447,8 +444,6 @@ def _replica_runner(compiled, program, scope):
             "run one replica (CPU_NUM=1), or leave grad_clip out",
         )
     client = tables.client if tables is not None else None
-    if tables is not None and tables.distributed and not is_trained(program):
-        program.follow_origin()
     age = training.age if training is not None else 0
     key = (id(scope), id(client), program.native.operator_count(), age, compiled.replicas)
     if compiled.replica_runner is None or compiled.replica_runner[0] != key:

@@ -25,18 +25,20 @@ import warnings
 
 import numpy
 
-from fleetrun import _lazy, _tensors, framework
-from fleetrun._arguments import refuse
+from fleetrun import _lazy, _native, _tensors, framework
+from fleetrun._arguments import refuse, warn_of_save
 from fleetrun._error import Error
 from fleetrun._files import replacing
 from fleetrun._types import Any, Fetches, Iterable, Mapping, Program, Sequence, Variable
 from fleetrun.static import groups
+from fleetrun.static.lookups import tables_of_run
 from fleetrun.static.paddle_state import adopted, with_powers
-from fleetrun.static.training import training_of
+from fleetrun.static.training import Training, read, tables_of, training_of
 
 __all__ = [
     "is_persistable", "load", "load_inference_model", "load_program_state", "prune", "save",
     "save_inference_model", "set_program_state", "unpickled_object", "write_inference", "write_pickled",
+    "write_with_tables",
 ]  # fmt: skip
 
 _FORMAT = "fleetrun program 1"
@@ -140,24 +142,41 @@ def save_inference_model(
     **configs: Any,
 ) -> None:
     """Writes what computes fetch_vars from feed_vars, without training, to path_prefix.pdmodel and
-    .pdiparams.
+    .pdiparams, and rows that lie in tables to `tables` beside them, which every server writes on its own
+    host.
 
-    Throws: Error(config) when something else than feed_vars has to be fed, and for rows of sparse_embedding:
-    they are in tables, which fleet.save_inference_model saves.
+    Throws: Error(config) when something else than feed_vars has to be fed, and for rows that nobody has yet.
     """
     configs.pop("clip_extra", None)
     if configs:
         raise Error("config", f"paddle.static.save_inference_model has no argument {sorted(configs)[0]}")
+    program = program or framework.default_main_program()
+    training = tables_of_run(program)
     feeds, fetches = names_of(feed_vars), names_of(fetch_vars)
-    pruned = prune(program or framework.default_main_program(), feeds, fetches)
-    if pruned.native.has_operator("sparse_embedding"):
+    pruned = prune(program, feeds, fetches)
+    if not pruned.native.has_operator("sparse_embedding"):
+        write_inference(path_prefix, pruned, feeds, fetches)
+    elif training is None:
         raise Error(
             "config",
-            "paddle.static.save_inference_model: the rows of a sparse_embedding are in tables, not in the "
-            "program",
-            "use fleet.save_inference_model, which saves both",
+            "save_inference_model: the rows of a sparse_embedding are in tables, and this program has none",
+            "call an optimizer's minimize on its loss before",
         )
-    write_inference(path_prefix, pruned, feeds, fetches)
+    else:
+        write_with_tables(path_prefix, pruned, training, feeds, fetches, 0)
+
+
+def write_with_tables(
+    path_prefix: str, pruned: Program, training: Training, feeds: list[str], fetches: list[str], mode: int
+) -> None:
+    """The files of an inference model, and beside them, by a mode of saving, the tables of `training`."""
+    write_inference(path_prefix, pruned, feeds, fetches, json.loads(training.plan.table_text()))
+    if training.plan.tables():
+        training.client.save(_tables_beside(path_prefix), mode)
+
+
+def _tables_beside(path_prefix):
+    return os.path.join(os.path.dirname(path_prefix), "tables")
 
 
 def write_inference(
@@ -177,7 +196,7 @@ def write_inference(
 
 def load_inference_model(path_prefix: str, executor: Any, **configs: Any) -> list[Any]:
     """[program, names to feed, variables to fetch] of what save_inference_model wrote; parameters go into the
-    scope.
+    scope. Rows come with it, unless this process trains and has servers, which have them.
 
     Throws: Error(data) for files that are missing or are not such a model.
     """
@@ -192,7 +211,20 @@ def load_inference_model(path_prefix: str, executor: Any, **configs: Any) -> lis
         raise Error("data", f"{path} is damaged: {error!r}", "save the model again") from error
     path = f"{path_prefix}.pdiparams"
     _set(program, _tensors.unpacked(_read(path), path), path_prefix)
+    if model.get("tables") and tables_of(program) is None:
+        read(program, _rows_of(program, model["tables"], _tables_beside(path_prefix)))
     return [program, feeds, fetches]
+
+
+def _rows_of(program, tables, dirname):
+    """What a loaded program looks rows up in: a copy in this process of what was saved with it."""
+    everything = _native.TablePlan.of_text(json.dumps(tables))
+    rows = [table for table in tables if table["kind"] == "sparse"]
+    client = _native.make_in_process("async", everything.tables())
+    warn_of_save(client.load(dirname))
+    training = Training(_native.TablePlan.of_text(json.dumps(rows)), "async", False, (program, program))
+    training.connect(client)
+    return training
 
 
 def _program_of(model):
@@ -214,7 +246,8 @@ def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
     the scope has its values. Throws: Error(config) naming an input that is not in `feeds`."""
     _pull_dense(program)
     native = program.native.clone_for_test()
-    needed, kept = set(fetches), []
+    # What is fed stays an input, read by something or not.
+    needed, kept = {*fetches, *feeds}, []
     for name in fetches:
         native.variable(name)
     for op in reversed(native.operators()):

@@ -9,15 +9,19 @@ from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._types import Any, Callable, Mapping, Program
 from fleetrun.distributed.entries import EntryAttr
+from fleetrun.static.training import Training, is_trained, shared_with, tables_of
 from fleetrun.static.undone import rebuild
 
-__all__ = ["choices_of", "follow", "Lookup", "LOOKUPS", "note", "TABLE_CLASSES"]
+__all__ = ["choices_of", "follow", "Lookup", "LOOKUPS", "note", "TABLE_CLASSES", "tables_of_run"]
 
 TABLE_CLASSES = ("MemorySparseTable", "SSDSparseTable", "MemorySparseGeoTable")
 
 
 # {parameter: Lookup} of each program.
 LOOKUPS: SideTable[dict[str, Lookup]] = SideTable("lookups", dict, copied=dict)
+# Of a program that nobody trains, when it was last asked for rows of the shared training: what it was then,
+# so that a step need not look through its operators.
+_ASKED: SideTable[tuple[Any, ...]] = SideTable("asked_lookups", tuple)
 
 
 class Lookup:
@@ -101,6 +105,33 @@ def choices_of(
         if lookup.entry is not None and _has_what_it_names(program, lookup.entry):
             lookup.entry.choose(choice)
     return choices
+
+
+def tables_of_run(program: Program) -> Training | None:
+    """tables_of(), after the lookups of a program that is not trained were moved to where the rows are now:
+    of a copy of the one that is, and of another program with the same parameters."""
+    if is_trained(program):
+        return tables_of(program)
+    shared = shared_with(program)
+    if shared is not None and _ASKED.of(program) != (_age(program), shared):
+        if _reads_rows(program, shared):
+            follow(program, shared.main)
+        _ASKED.put(program, (_age(program), shared))
+    training = tables_of(program)
+    if training is not None and training.distributed:
+        program.follow_origin()
+    return training
+
+
+def _age(program):
+    """Something else when the program has become another."""
+    return program.native, program.native.operator_count()
+
+
+def _reads_rows(program, training):
+    """Whether it looks up, as in a variable of its own, what the training has in a table of rows."""
+    rows = {entry.parameter for entry in training.plan.entries() if entry.table.sparse}
+    return any(op.type == "embedding" and op.inputs[0] in rows for op in program.ops)
 
 
 def follow(program: Program, trained: Program) -> None:

@@ -21,6 +21,9 @@ __all__ = ["declare", "fit", "with_axes"]
 _LOOSE: SideTable[set[str]] = SideTable("loose_inputs", set, copied=set)
 # The shapes that inputs were declared with which have been fed fewer axes, by name.
 _DECLARED: SideTable[dict[str, list[int]]] = SideTable("declared_shapes", dict, copied=dict)
+# Answers of `_is_of_rows`, which would look through all operators in every step: by name, each with
+# the program that it is of.
+_OF_ROWS: SideTable[dict[str, tuple[Any, ...]]] = SideTable("inputs_of_rows", dict)
 # Types that Paddle 1.x computes with, whatever is declared.
 _NUMBERS = ("float32", "float64", "int32", "int64")
 # Operators that say which axes they mean by numbers of the script or by none, as Paddle's do, so that they
@@ -66,8 +69,13 @@ def with_axes(variable: Variable, value: Any) -> Any:
 
 def _is_of_rows(variable: Variable) -> bool:
     """Whether only the products of fully connected layers read it, and something does."""
-    readers = [op for op in variable.program.ops if variable.name in op.inputs]
-    return bool(readers) and all(op.type == "linear" and op.inputs[0] == variable.name for op in readers)
+    program, known = variable.program, _OF_ROWS.of(variable.program)
+    age = (program.native, program.native.operator_count())
+    if known.get(variable.name, ())[:2] != age:
+        readers = [op for op in program.ops if variable.name in op.inputs]
+        are_products = all(op.type == "linear" and op.inputs[0] == variable.name for op in readers)
+        known[variable.name] = (*age, bool(readers) and are_products)
+    return known[variable.name][2]
 
 
 def fit(program: Program, feed: dict[str, Any]) -> bool:

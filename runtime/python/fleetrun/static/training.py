@@ -19,7 +19,10 @@ from fleetrun.distributed.fleet._exchange import Exchange
 if TYPE_CHECKING:
     from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
-__all__ = ["attach", "TrainerOptions", "is_trained", "Rate", "share", "tables_of", "Training", "training_of"]
+__all__ = [
+    "attach", "is_trained", "Rate", "read", "share", "shared_with", "tables_of", "TrainerOptions", "Training",
+    "training_of",
+]  # fmt: skip
 
 
 class Rate(NamedTuple):
@@ -79,13 +82,23 @@ class Training:
             dial, self.dial = self.dial, None
             dial()
         if self._client is None and self.distributed:
-            raise Error("config", "the servers are not connected", "call fleet.init_worker() before training")
+            raise self._unreached()
         if self._client is None and self.plan.tables():
             # The threads of one process share its tables: there is nobody to exchange differences with or to
             # wait for.
             mode = self.mode if self.mode == "sync" else "async"
             self._client = _native.make_in_process(mode, self.plan.tables())
         return self._client
+
+    def _unreached(self):
+        if _shared is not None and _shared is not self:
+            return Error(
+                "config",
+                "a program whose parameters are not on the servers: minimize() was called on another program "
+                "after it, and a job's servers have the parameters of one",
+                "train both losses in one program: minimize(loss_a + loss_b), or a job for each",
+            )
+        return Error("config", "the servers are not connected", "call fleet.init_worker() before training")
 
     @property
     def age(self) -> int:
@@ -189,6 +202,8 @@ class Training:
 _TRAININGS: SideTable[Training | None] = SideTable(
     "training", lambda: None, lambda kept: kept, for_test=False
 )
+# The tables that came with a loaded program.
+_READ: SideTable[Training | None] = SideTable("read_tables", lambda: None, lambda kept: kept)
 _shared: Training | None = None
 
 
@@ -204,6 +219,11 @@ def share(training: Training | None) -> None:
     _shared = training
 
 
+def read(program: Program, training: Training) -> None:
+    """Says that this program, which nobody trains, looks its rows up in `training`'s tables."""
+    _READ.put(program, training)
+
+
 def is_trained(program: Program) -> bool:
     """Whether minimize() was called on this program, or on the one whose copy it is."""
     return _TRAININGS.of(program) is not None
@@ -216,8 +236,19 @@ def training_of(program: Program) -> Training | None:
 
 
 def tables_of(program: Program) -> Training | None:
-    """training_of(), or the shared training for another program that looks rows up."""
-    return training_of(program) or (_shared if program.native.has_operator("sparse_embedding") else None)
+    """training_of(), or for another program that looks rows up what came with it, or the shared training."""
+    return (
+        training_of(program)
+        or _READ.of(program)
+        or (_shared if program.native.has_operator("sparse_embedding") else None)
+    )
+
+
+def shared_with(program: Program) -> Training | None:
+    """The training whose servers have the rows of a program that is neither trained itself nor a copy of one
+    that is, and brought no tables along; None where there is none."""
+    own = training_of(program) or _READ.of(program)
+    return _shared if own is None and _shared is not None and _shared.distributed else None
 
 
 class TrainerOptions(dict):

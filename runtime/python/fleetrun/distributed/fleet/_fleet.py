@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fleetrun import elastic
-from fleetrun._arguments import warn_once
+from fleetrun._arguments import warn_of_save, warn_once
 from fleetrun._error import Error
 from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker, RoleMakerBase
-from fleetrun.distributed.fleet._saving import Saving, warn
+from fleetrun.distributed.fleet._saving import Saving
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
 from fleetrun.distributed.fleet._util import UtilBase
@@ -388,7 +388,7 @@ class Fleet(Saving):
             epoch=elastic.epoch(),
         )
         if dirname:  # Scripts give "" for none, as Paddle takes it.
-            warn(self._server.load(str(dirname)))
+            warn_of_save(self._server.load(str(dirname)))
         elastic.on_world_change(self._tell_server, thread=True)
         self._tell_server(elastic.world())
 

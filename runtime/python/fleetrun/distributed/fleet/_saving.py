@@ -1,11 +1,10 @@
 """Saving, loading and shrinking of what Fleet trains: calls of trainers, as a rule of the first one alone,
 with a barrier after."""
 
-import json
 import os
 
 from fleetrun import framework
-from fleetrun._arguments import refuse, warn_once
+from fleetrun._arguments import refuse, warn_of_save, warn_once
 from fleetrun._error import Error
 from fleetrun._files import on_this_host
 from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
@@ -89,10 +88,10 @@ class Saving:
         training = self._keep("load_model")
         _mode("load_model", mode)
         if self._role.distributed:
-            warn(training.client.load(str(path)))
+            warn_of_save(training.client.load(str(path)))
             training.pull_dense(framework.global_scope().native)
         else:
-            warn(local_model.load(training, on_this_host("fleet.load_model", path)))
+            warn_of_save(local_model.load(training, on_this_host("fleet.load_model", path)))
 
     def save_inference_model(
         self,
@@ -115,23 +114,16 @@ class Saving:
         training = self._keep("save_inference_model")
         dirname = on_this_host("fleet.save_inference_model", dirname)
         refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
-        mode = _mode("save_inference_model", mode)
+        kind = _mode("save_inference_model", mode)
         feeds, fetches = [str(name) for name in feeded_var_names], io.names_of(target_vars)
-        pruned = io.prune(main_program or training.main, feeds, fetches)
         self._pull_dense(training)
-        io.write_inference(
-            os.path.join(str(dirname), "model"),
-            pruned,
-            feeds,
-            fetches,
-            json.loads(training.plan.table_text()),
-        )
+        path = os.path.join(str(dirname), "model")
+        pruned = io.prune(main_program or training.main, feeds, fetches)
+        io.write_with_tables(path, pruned, training, feeds, fetches, kind)
         serial.save_to_file(
             os.path.join(str(dirname), "dnn_plugin", "__model__"),
-            serial.load_from_file(os.path.join(str(dirname), "model.pdmodel")),
+            serial.load_from_file(f"{path}.pdmodel"),
         )
-        if training.plan.tables():
-            training.client.save(os.path.join(str(dirname), "tables"), mode)
 
     def load_inference_model(self, path: str | os.PathLike[str], mode: int | str = 0) -> None:
         """Reads the tables back that save_inference_model wrote, into those of the program that this process
@@ -139,7 +131,7 @@ class Saving:
         training = self._keep("load_inference_model")
         _mode("load_inference_model", mode)
         if training.plan.tables():
-            warn(training.client.load(os.path.join(str(path), "tables")))
+            warn_of_save(training.client.load(os.path.join(str(path), "tables")))
         self._pull_dense(training)
 
     def save_dense_params(
@@ -261,15 +253,3 @@ def _mode(call, mode):
             "use 0 (all), 1 (what changed), 2 (by score) or 3 (all, at a day's end)",
         )
     return int(mode)
-
-
-def warn(told: str) -> None:
-    """Says what a load has said of the newest save."""
-    if told:
-        import warnings
-
-        warnings.warn(
-            f"the newest save is incomplete, so the one before it is loaded: {told}",
-            RuntimeWarning,
-            stacklevel=3,
-        )
