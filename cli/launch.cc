@@ -94,8 +94,13 @@ int show(launcher::DryRun form, Plan plan) {
   return print(form == launcher::DryRun::sh ? to_shell(plan) : to_text(plan));
 }
 
-/// A script that is not there may be a slip of a command's name.
-Error with_meant_command(const Error& error, const launcher::JobConfig& config) {
+/// A script that is not there may be a slip of a command's name, or on the head alone.
+Error with_more_advice(const Error& error, const launcher::JobConfig& config) {
+  if (config.rendezvous.by_order)
+    return Error(error.kind(), error.what(),
+                 error.hint() +
+                     "; what runs has to be on this host too, in the same place: --ship takes the "
+                     "script's folder along, --ship=venv the Python");
   const auto meant = nearest_command(config.script);
   if (!meant || config.file || config.script_kind != launcher::ScriptKind::by_name) return error;
   return Error(error.kind(), error.what(), "did you mean fleetrun " + *meant + "? If not, " + error.hint());
@@ -128,7 +133,7 @@ int launch(const launcher::JobConfig& requested, const Environ& environment) {
   const std::string directory = launcher::directory_of(launcher::own_program());
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))
-    return refuse(with_meant_command(refusal->error, config), refusal->exit_status);
+    return refuse(with_more_advice(refusal->error, config), refusal->exit_status);
   const std::unique_ptr<Console> console = make_console(config, environment);
   launcher::Session session(config, std::move(std::get<std::vector<launcher::Program>>(found)), environment,
                             directory, *console);

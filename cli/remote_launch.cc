@@ -102,9 +102,10 @@ remote::ControllerSettings settings_of(const launcher::JobConfig& config, const 
   fan_out.environment = environment.entries();
   fan_out.window = plan.window;
   fan_out.hello_timeout = std::min(kLongestLogin, config.rendezvous.join_timeout);
+  // Shorter: ssh knows better than we do why it has not connected.
   fan_out.connect_timeout =
-      std::clamp(std::chrono::duration_cast<std::chrono::seconds>(fan_out.hello_timeout), kShortestConnect,
-                 kLongestConnect);
+      std::clamp(std::chrono::duration_cast<std::chrono::seconds>(fan_out.hello_timeout) - kShortestConnect,
+                 kShortestConnect, kLongestConnect);
   fan_out.seed = random_number<std::uint64_t>();
   settings.login_patience = config.rendezvous.join_timeout + fan_out.hello_timeout;
   settings.own = place.own;

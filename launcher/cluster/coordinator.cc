@@ -62,6 +62,7 @@ class ControllerCoordinator final : public Coordinator, private ChannelServerLis
       observer_.on_over({.exit_status = 1, .why = why, .node = "", .failure = std::nullopt});
     };
     hooks.over = [this](const JobEnd& end) {
+      over_ = true;
       server_->close_all();
       observer_.on_over(end);
     };
@@ -83,11 +84,15 @@ class ControllerCoordinator final : public Coordinator, private ChannelServerLis
     driver_->on_closed(id, closed.end == ChannelEnd::goodbye ? Closing::closed : Closing::broken);
   }
   void on_refused(const ChannelClosed& closed) override { observer_.on_warning(closed.why, closed.hint); }
-  void on_strangers(const StrangerCount& count) override { observer_.on_warning(to_string(count), ""); }
+  /// At the end, launchers that were still on their way break off.
+  void on_strangers(const StrangerCount& count) override {
+    if (!over_) observer_.on_warning(to_string(count), "");
+  }
 
   CoordinatorObserver& observer_;
   std::unique_ptr<ChannelServer> server_;
   std::unique_ptr<CoordinatorDriver> driver_;
+  bool over_ = false;
 };
 
 }  // namespace

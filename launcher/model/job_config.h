@@ -91,6 +91,7 @@ struct Rendezvous {
   bool elastic = false;  // goes on with fewer hosts, and takes in more: a range, or an elastic level
   int node_rank = -1;    // that this host wants; -1: any
   std::vector<std::string> addresses;  // of all hosts by rank, where the user named them all
+  bool by_order = false;               // of a head elsewhere, that started this launcher
   std::string node_name;               // how people know this host; empty: by its own name
   std::chrono::milliseconds join_timeout{}, elastic_timeout{};
   std::optional<std::chrono::milliseconds> lost_after;  // nullopt: by what a loss means for the job

@@ -32,6 +32,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/version.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher::remote {
 namespace {
@@ -100,6 +101,7 @@ class Agent final : private FanOutListener {
     const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (count <= 0) {
+      if (!numbered_) complain_of_no_input();
       on_channel_end();
       return false;
     }
@@ -118,6 +120,12 @@ class Agent final : private FanOutListener {
       return false;
     }
     return true;
+  }
+
+  static void complain_of_no_input() {
+    write_all(STDERR_FILENO,
+              "its input ended before a word came (StdinNull in ~/.ssh/config, or a start file of the shell "
+              "that reads?)\n");
   }
 
   void send(Message message) { send(number_, std::move(message)); }
@@ -336,7 +344,7 @@ class Agent final : private FanOutListener {
     if (store_) map_paths(order);
     if (!order.cwd.empty() && ::chdir(order.cwd.c_str()) != 0)
       throw Error(ErrorKind::host, "directory " + order.cwd + ": " + std::strerror(errno),
-                  "make it on this host, or name another with --chdir");
+                  "make it on this host, name another with --chdir, or let it travel: --ship");
     const auto logs = order.values.find("log_dir");
     logs_ = logs == order.values.end() ? "log" : logs->second;
     Environ environment = environment_;

@@ -78,6 +78,7 @@ Command start_command(const CommandLine& line) {
   if (failed != 0)
     throw Error(ErrorKind::spawn, program + " cannot be started: " + std::strerror(failed),
                 failed == ENOENT ? "install it, or name another with --ssh" : "");
+  command.kill_target = line.killed_with_children ? -command.pid : command.pid;
   command.ended.reset(check_errno(static_cast<int>(::syscall(SYS_pidfd_open, command.pid, 0)), "pidfd_open",
                                   "starting a command", ErrorKind::spawn));
   ::fcntl(command.ended.value(), F_SETFD, FD_CLOEXEC);

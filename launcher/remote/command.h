@@ -16,10 +16,12 @@ struct CommandLine {
   std::string program;                   // instead of argv[0]; empty: that
   std::vector<std::string> environment;  // NAME=VALUE, all of it
   int input = -1;                        // its standard input, borrowed; -1: a pipe
+  bool killed_with_children = false;     // as ssh is with the commands that lead it somewhere
 };
 
 struct Command {
   pid_t pid = -1;
+  pid_t kill_target = -1;         // of kill(): itself, or its process group
   UniqueFd ended;                 // readable when it has ended: its pidfd
   UniqueFd input, output, error;  // our ends; they do not block
 };

@@ -30,6 +30,7 @@ constexpr std::chrono::seconds kRollBack{10};          // for agents without an 
 constexpr std::chrono::seconds kLeaving{5}, kLost{1};  // for agents to end; where one cannot be heard, less
 constexpr std::chrono::minutes kCollecting{10};
 constexpr std::size_t kMaxTold = 16;  // of more hosts than these, nobody wants to hear that each has come
+constexpr int kTriesInSilence = 3;    // of a login, before somebody who waits is told
 constexpr std::chrono::seconds kForced{5};  // after a second signal
 constexpr int kControllerRefused = 125;     // fleetrun's own exit status
 constexpr std::size_t kMaxNamed = 50;       // refused hosts in one message
@@ -39,7 +40,7 @@ enum class Stage { logging_in, rolling_back, running, ending, collecting, leavin
 /// What is known of one host.
 struct State {
   std::optional<Hello> hello;
-  std::optional<LoginFailure> refused;
+  std::optional<LoginFailure> refused, failing;  // for good; until now
   int tries = 1;
   bool gone = false;           // its agent
   std::string cut_off;         // why, while the job ran
@@ -110,12 +111,21 @@ class Controller final : public FanOutListener, public ControllerListener {
     logged_in();
   }
 
+  void on_again(std::uint32_t host, const LoginFailure& failure, int tries) override {
+    hosts_[host].failing = failure;
+    hosts_[host].tries = tries;
+    const bool news = tries == kTriesInSilence && !std::exchange(told_of_tries_, true);
+    observer_.say(news ? LogLevel::info : LogLevel::debug,
+                  name(host) + ": " + failure.reason + ", and is tried again");
+  }
+
   void on_gone(std::uint32_t host, const std::string& why) override {
     State& state = hosts_[host];
     state.gone = true;
     state.tunnel.reset();
     if (stage_ == Stage::logging_in && state.hello) {
-      state.refused = LoginFailure{why.empty() ? "its agent ended" : why, "", false};
+      state.refused = LoginFailure{why.empty() ? "its agent ended" : why,
+                                   "log in by hand: does `fleetrun --version` run there?", false};
       state.hello.reset();
       return logged_in();
     }
@@ -194,7 +204,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   void on_late() {
     for (State& state : hosts_) {
       if (!state.hello && !state.refused)
-        state.refused = LoginFailure{"no verdict of its login in time", "", false};
+        state.refused = state.failing.value_or(LoginFailure{"no verdict of its login in time", "", false});
     }
     logged_in();
   }
@@ -569,7 +579,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   asio::steady_timer timer_, forced_;
   Stage stage_ = Stage::logging_in;
   int signal_ = 0;  // the first one
-  bool forcing_ = false;
+  bool forcing_ = false, told_of_tries_ = false;
   std::optional<Error> refusal_;
   ControllerResult result_;
 };

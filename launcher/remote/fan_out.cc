@@ -148,6 +148,7 @@ class Fan final : public FanOut {
     line.environment = settings_.environment;
     if (!destination.here) {
       line.argv = ssh_argv(settings_.ssh, destination.host, command_, settings_.connect_timeout);
+      line.killed_with_children = true;
       return line;
     }
     line.argv = split(settings_.words, ' ');
@@ -403,9 +404,10 @@ void Login::on_closed(int exit_status, const std::string& said, const std::strin
   refuse(failure);
 }
 
-void Login::try_again(const LoginFailure&) {
+void Login::try_again(const LoginFailure& failure) {
   state_ = State::waiting;
   leave_window();
+  fan_.listener().on_again(number(), failure, tries_);
   timer_.expires_after(fan_.pause(tries_));
   timer_.async_wait([this](const error_code& error) {
     if (!error) fan_.wait_again(*this);

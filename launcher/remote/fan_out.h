@@ -62,6 +62,8 @@ class FanOutListener {
   /// No agent will be there. `tries`: logins that were made.
   virtual void on_refused(std::uint32_t host, const LoginFailure& failure, int tries) = 0;
   virtual void on_message(std::uint32_t host, Message message) = 0;
+  /// The server was busy, and is tried again after a while.
+  virtual void on_again(std::uint32_t /*host*/, const LoginFailure& /*failure*/, int /*tries*/) {}
   /// Its agent is gone, after it had joined: expected where it was let go.
   virtual void on_gone(std::uint32_t host, const std::string& why) = 0;
   /// Files travel to a host that has not joined yet.

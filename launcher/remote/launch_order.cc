@@ -140,6 +140,7 @@ JobConfig config_of(const LaunchOrder& order, const Environ& environ) {
   rendezvous.elastic = order.elastic;
   rendezvous.node_rank = order.node_rank;
   rendezvous.node_name = order.node_name;
+  rendezvous.by_order = true;
   rendezvous.secret = order.secret;
   rendezvous.secret_file.reset();
   return config;

@@ -76,7 +76,7 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
   }
 
   void kill() {
-    if (!is_over_) ::kill(command_.pid, SIGKILL);
+    if (!is_over_) ::kill(command_.kill_target, SIGKILL);
   }
 
   void set_reading(bool reading) {

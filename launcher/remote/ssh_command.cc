@@ -31,46 +31,111 @@ struct Sign {
 
 constexpr std::string_view kBusyHint =
     "sshd there lets in few logins at a time (MaxStartups); --ssh_window=2 asks for fewer";
-constexpr Sign kSigns[] = {
-    {"could not resolve hostname", "its name is not known", "check the name, or write its address"},
+constexpr std::string_view kUpHint = "is it up, and reachable from here?";
+constexpr std::string_view kByHandHint = "see what ssh itself says: ssh -v HOST true";
+
+/// These say more than what follows them.
+constexpr Sign kCauses[] = {
     {"remote host identification has changed", "its host key differs from the known one",
      "ssh-keygen -R removes the old one, if the change is yours"},
+    {"banner line contains invalid characters", "what listens at its ssh port is not sshd", "check the port"},
+    {"exceeded maxstartups", "sshd there is busy", kBusyHint, true},
+    {"exchange_identification", "sshd there hung up before it said who it is", kBusyHint, true},
+    {"are too open", "ssh takes no key that others may read", "chmod 600 the file of the key"},
+};
+/// Looked for in the last lines first: others may be a banner's.
+constexpr Sign kSigns[] = {
+    {"could not resolve hostname", "its name is not known", "check the name, or write its address"},
     {"host key verification failed", "its host key is not known",
      "log in once by hand, or add the key to known_hosts"},
     {"too many authentication failures", "too many keys were offered",
      "name the right one: IdentityFile in ~/.ssh/config"},
     {"permission denied", "ssh is not let in (and passwords are not asked for)",
      "a key without a passphrase, or an agent, is needed: ssh-copy-id, ssh-add"},
-    {"exceeded maxstartups", "sshd there is busy", kBusyHint, true},
-    {"kex_exchange_identification", "sshd there hung up before it said who it is", kBusyHint, true},
-    {"ssh_exchange_identification", "sshd there hung up before it said who it is", kBusyHint, true},
-    {"banner exchange", "sshd there did not say who it is", kBusyHint, true},
+    {"bad configuration option:", "the configuration of ssh has a line that ssh does not know",
+     "mend ~/.ssh/config, or name another: --ssh='ssh -F FILE'"},
+    {"bad owner or permissions on", "others may write the configuration of ssh", "chmod 600 the file"},
+    {"unable to negotiate", "ssh and its sshd have no method in common",
+     "HostKeyAlgorithms, PubkeyAcceptedAlgorithms and KexAlgorithms in ~/.ssh/config allow old ones"},
+    {"administratively prohibited", "it forwards nothing",
+     "AllowTcpForwarding of its sshd has to be yes, or name another host as ProxyJump"},
+    {"connection timed out", "it does not answer", kUpHint},
+    {"operation timed out", "it does not answer", kUpHint},
+    {"connection refused", "nothing listens at its ssh port", "is sshd running there, and at that port?"},
+    {"no route to host", "there is no route to it", kUpHint},
+    {"network is unreachable", "its network cannot be reached", kUpHint},
     {"connection reset by", "the connection was reset", kBusyHint, true},
     {"connection closed by", "the connection was closed", kBusyHint, true},
-    {"connection timed out", "it does not answer", "is it up, and reachable from here?"},
-    {"operation timed out", "it does not answer", "is it up, and reachable from here?"},
-    {"connection refused", "nothing listens at its ssh port", "is sshd running there, and at that port?"},
-    {"no route to host", "there is no route to it", "is it up, and reachable from here?"},
-    {"network is unreachable", "its network cannot be reached", ""},
 };
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(std::string_view said) {
+  Lines lines;
+  for (std::string line : split(said, '\n')) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+bool has(const std::string& line, std::string_view sign) {
+  return lower(line).find(sign) != std::string::npos;
+}
+
+/// What ssh says where the command that leads to the host (ProxyJump, ProxyCommand) has ended: no reason.
+bool take_end_of_proxy(Lines& lines) {
+  if (lines.empty() || !has(lines.back(), "unknown port 65535")) return false;
+  lines.pop_back();
+  if (!lines.empty() && has(lines.back(), "kex_exchange_identification: connection closed by remote host"))
+    lines.pop_back();
+  return true;
+}
+
+LoginFailure explain_ssh(std::string_view said) {
+  Lines lines = lines_of(said);
+  if (lines.empty())
+    return {"ssh failed without a word",
+            std::string(kByHandHint) + " (LogLevel QUIET in ~/.ssh/config keeps it silent)", false};
+  const bool led = take_end_of_proxy(lines);
+  const auto failure = [&](const Sign& sign, const std::string& line) {
+    const bool further = has(line, "open failed: connect failed");  // the jump host says so of the next one
+    return LoginFailure{(!led      ? ""
+                         : further ? "seen from its jump host, "
+                                   : "its jump host: ") +
+                            std::string(sign.reason) + " (ssh: " + printable(line) + ")",
+                        std::string(sign.hint), sign.again};
+  };
+  for (const Sign& cause : kCauses) {
+    for (const std::string& line : lines) {
+      if (has(line, cause.said)) return failure(cause, line);
+    }
+  }
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    for (const Sign& sign : kSigns) {
+      if (has(*line, sign.said)) return failure(sign, *line);
+    }
+  }
+  const std::string last = lines.empty() ? "" : "ssh: " + printable(lines.back());
+  if (led)
+    return {"ProxyJump or ProxyCommand of ssh does not lead there" + (last.empty() ? "" : " (" + last + ")"),
+            std::string(kByHandHint), false};
+  return {last, std::string(kByHandHint), false};
+}
 
 LoginFailure not_there(std::string_view said, const std::string& program) {
   if (said.find("fleetrun: error:") != std::string_view::npos)
     return {"fleetrun there is too old to be started from here", "install the same version on all hosts",
             false};
-  return {"there is no " + program, "install fleetrun there, or say where it is: --path=/DIR/fleetrun",
-          false};
+  return {"there is no " + program,
+          "install fleetrun there, say where it is: --path=/DIR/fleetrun, or let it travel: --ship", false};
 }
 
 }  // namespace
 
 std::string last_line(std::string_view said) {
-  std::string last;
-  for (std::string line : split(said, '\n')) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty()) last = std::move(line);
-  }
-  return printable(last);
+  const Lines lines = lines_of(said);
+  return lines.empty() ? "" : printable(lines.back());
 }
 
 std::vector<std::string> split_command(std::string_view text) {
@@ -97,8 +162,9 @@ std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const Rem
                                   const std::string& command, std::chrono::seconds connect_timeout) {
   std::vector<std::string> argv = ssh;
   argv.push_back("-T");
-  for (const char* option : {"BatchMode=yes", "ControlMaster=no", "ControlPath=none",
-                             "ClearAllForwardings=yes", "ForwardX11=no", "PermitLocalCommand=no"})
+  // A master that runs is used (who logs in with a second factor has one); none is started.
+  for (const char* option : {"BatchMode=yes", "ControlMaster=no", "ClearAllForwardings=yes", "ForwardX11=no",
+                             "PermitLocalCommand=no", "RemoteCommand=none"})
     argv.insert(argv.end(), {"-o", option});
   argv.insert(argv.end(), {"-o", "ConnectTimeout=" + std::to_string(connect_timeout.count())});
   if (host.port != 0) argv.insert(argv.end(), {"-p", std::to_string(host.port)});
@@ -110,16 +176,12 @@ std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const Rem
 
 LoginFailure explain_login(int exit_status, std::string_view said, const std::string& program) {
   if (exit_status == kNotFound) return not_there(said, program);
-  if (exit_status == kNotExecutable) return {program + " cannot be executed there", "", false};
+  if (exit_status == kNotExecutable)
+    return {program + " cannot be executed there",
+            "is it of the same kind of machine, and executable by that user? --ship sends the one from here",
+            false};
+  if (exit_status == kSshFailed) return explain_ssh(said);
   const std::string last = last_line(said);
-  if (exit_status == kSshFailed) {
-    const std::string text = lower(said);
-    for (const Sign& sign : kSigns) {
-      if (text.find(sign.said) == std::string::npos) continue;
-      return {std::string(sign.reason) + " (ssh: " + last + ")", std::string(sign.hint), sign.again};
-    }
-    return {last.empty() ? "ssh failed without a word" : "ssh: " + last, "", false};
-  }
   const std::string by_hand = "run it by hand: ssh HOST " + program + " --version";
   return {"no agent was started there, the command ended with " + std::to_string(exit_status) +
               (last.empty() ? "" : ": " + last),

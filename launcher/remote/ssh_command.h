@@ -18,8 +18,9 @@ std::vector<std::string> split_command(std::string_view text);
 /// shell there reads the command.
 std::string remote_command(const std::string& program, std::string_view words = "agent --stdin");
 
-/// SSH [options] -- HOST COMMAND: never asks anybody, never shares a connection, forwards nothing, and gives
-/// up after `connect_timeout`. What the user's configuration says about host keys holds.
+/// SSH [options] -- HOST COMMAND: never asks anybody, forwards nothing, runs that command whatever the user's
+/// configuration has as one, and gives up after `connect_timeout`. A connection that a master of the user's
+/// holds is used. What the configuration says about host keys holds.
 std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const RemoteHost& host,
                                   const std::string& command, std::chrono::seconds connect_timeout);
 

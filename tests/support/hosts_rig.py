@@ -313,15 +313,23 @@ class Host:
             f"link set lo up\nlink set eth0 up\naddr add {self.address}/24 dev eth0\n"))
         self.sshd = None
         if rig.sshd:
-            with open(self.own / "sshd.log", "wb") as log:
-                daemon = self.popen([shutil.which("sshd", path=PATH), "-D", "-e", "-f",
-                                     self.own / "sshd_config"], directory="/",
-                                    stderr=log)
-            self.sshd = daemon.real
-            wait_until(lambda: daemon.poll() is not None
-                       or "Server listening" in (self.own / "sshd.log").read_text(),
-                       f"sshd of {self.name}")
-            assert daemon.poll() is None, (self.own / "sshd.log").read_text()
+            self.start_sshd()
+
+    def start_sshd(self, *more):
+        """Its daemon, in place of the one that runs; `more`: lines of its configuration."""
+        if self.sshd is not None:
+            os.kill(self.sshd, signal.SIGKILL)
+            wait_until(lambda: self.sshd not in pids_of(self.net), f"the end of sshd of {self.name}")
+        text = (self.own / "sshd_config").read_text()
+        (self.own / "sshd_config.now").write_text("".join(f"{line}\n" for line in more) + text)
+        with open(self.own / "sshd.log", "wb") as log:
+            daemon = self.popen([shutil.which("sshd", path=PATH), "-D", "-e", "-f",
+                                 self.own / "sshd_config.now"], directory="/", stderr=log)
+        self.sshd = daemon.real
+        wait_until(lambda: daemon.poll() is not None
+                   or "Server listening" in (self.own / "sshd.log").read_text(),
+                   f"sshd of {self.name}")
+        assert daemon.poll() is None, (self.own / "sshd.log").read_text()
 
     def clean(self):
         """As it was when it was new."""

@@ -14,8 +14,8 @@ from fleetrun_job import clean_environment, find_fleetrun
 CAMPAIGNS = pathlib.Path(__file__).resolve().parents[2] / "campaigns"
 # others: 10
 COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 3, "rank_kills": 1,
-          "replays": 8, "sentinel": 2, "trainer_kills": 2, "python_hangs": 4, "schedules": 5}
-MORE = {"chaos": ["--pause=0.5:1"]}
+          "replays": 8, "sentinel": 2, "trainer_kills": 2, "python_hangs": 4, "schedules": 5, "ssh_cases": 20}
+MORE = {"chaos": ["--pause=0.5:1"], "ssh_cases": ["--slack=20"]}
 
 
 def scripts():
@@ -30,7 +30,7 @@ def test_there_are_campaigns():
 
 @pytest.mark.parametrize("script", scripts(), ids=lambda path: path.stem)
 def test_a_short_cut_through_the_campaign(script):
-    if script.stem in ("chaos", "schedules") and hosts_rig.why_not():
+    if script.stem in ("chaos", "schedules", "ssh_cases") and hosts_rig.why_not():
         pytest.skip(hosts_rig.why_not())
     count = COUNTS.get(script.stem, 10)
     done = subprocess.run(

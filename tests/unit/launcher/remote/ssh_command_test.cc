@@ -20,13 +20,13 @@ RemoteHost host(std::string name) {
 
 }  // namespace
 
-TEST_CASE("ssh never asks, shares or forwards, and gets one constant command behind the host") {
+TEST_CASE("ssh never asks or forwards, and gets one constant command behind the host") {
   const auto argv = ssh_argv({"ssh", "-F", "config"}, host("h1"), remote_command("/opt/fleetrun"),
                              std::chrono::seconds(10));
-  CHECK(
-      join(argv, " ") ==
-      "ssh -F config -T -o BatchMode=yes -o ControlMaster=no -o ControlPath=none -o ClearAllForwardings=yes "
-      "-o ForwardX11=no -o PermitLocalCommand=no -o ConnectTimeout=10 -- h1 /opt/fleetrun agent --stdin");
+  CHECK(join(argv, " ") ==
+        "ssh -F config -T -o BatchMode=yes -o ControlMaster=no -o ClearAllForwardings=yes -o ForwardX11=no "
+        "-o PermitLocalCommand=no -o RemoteCommand=none -o ConnectTimeout=10 -- h1 /opt/fleetrun agent "
+        "--stdin");
   RemoteHost other = host("fe80::1");
   other.user = "me";
   other.port = 2222;
@@ -75,6 +75,31 @@ TEST_CASE("every way in which a login fails has a reason, and a busy server anot
       {255, "Connection reset by 10.0.0.1 port 22\n", "the connection was reset", true},
       {255, "Connection closed by 10.0.0.1 port 22\n", "the connection was closed", true},
       {255, "banner\n\nsomething new\n", "ssh: something new", false},
+      {255, "Permission denied to strangers.\nConnection closed by 10.0.0.1 port 22\n",
+       "the connection was closed", true},
+      {255, "Permissions 0644 for '/k' are too open.\nme@h1: Permission denied (publickey).\n",
+       "no key that others may read (ssh: Permissions 0644 for '/k' are too open.)", false},
+      {255, "Connection timed out during banner exchange\n", "it does not answer", false},
+      {255, "config line 2: Bad configuration option: x\nconfig: terminating, 1 bad configuration options\n",
+       "does not know (ssh: config line 2: Bad configuration option: x)", false},
+      {255,
+       "ssh: connect to host jump port 22: Connection refused\nkex_exchange_identification: Connection "
+       "closed "
+       "by remote host\nConnection closed by UNKNOWN port 65535\n",
+       "its jump host: nothing listens at its ssh port", false},
+      {255,
+       "channel 0: open failed: connect failed: Connection refused\nstdio forwarding failed\n"
+       "kex_exchange_identification: Connection closed by remote host\n"
+       "Connection closed by UNKNOWN port 65535\n",
+       "seen from its jump host, nothing listens at its ssh port", false},
+      {255,
+       "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.9 port "
+       "22\n"
+       "kex_exchange_identification: Connection closed by remote host\n"
+       "Connection closed by UNKNOWN port 65535\n",
+       "its jump host: sshd there hung up", true},
+      {255, "sh: 1: exec: /x: not found\nConnection closed by UNKNOWN port 65535\n",
+       "does not lead there (ssh: sh: 1: exec: /x: not found)", false},
       {255, "", "ssh failed without a word", false},
       {127, "bash: line 1: /opt/fleetrun: No such file or directory\n", "there is no /opt/fleetrun", false},
       {127, "fleetrun: error: script agent: No such file or directory\n", "fleetrun there is too old", false},
