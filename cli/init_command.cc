@@ -12,6 +12,7 @@
 #include "cli/command_flags.h"
 #include "cli/job_choice.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/base/write_all.h"
@@ -110,7 +111,7 @@ class Interview {
 /// A string of JSON is one of TOML too.
 std::string quoted(const std::string& text) {
   try {
-    return nlohmann::json(text).dump();
+    return json_text(nlohmann::json(text));
   } catch (const nlohmann::json::exception&) {
     throw Error(ErrorKind::usage, "'" + printable(text) + "' is not UTF-8, as a job file is");
   }

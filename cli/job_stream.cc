@@ -11,7 +11,7 @@
 #include <cerrno>
 
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::cli {

@@ -20,8 +20,8 @@
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/identity.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/own_file.h"
-#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -169,7 +169,7 @@ void write_reply(const launcher::Report& report, const launcher::Plan& plan,
   if (root.reply.contains("message") && root.reply["message"].is_object() && exit_code(*ending) != 0)
     root.reply["message"]["errorCode"] = exit_code(*ending);
   const UniqueFd file(open_own(reply, O_WRONLY | O_CREAT | O_TRUNC, Readers::by_directory));
-  if (file) write_bytes(file.value(), root.reply.dump());
+  if (file) write_bytes(file.value(), json_text(root.reply));
 }
 
 }  // namespace fleetrun::cli

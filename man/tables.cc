@@ -6,6 +6,7 @@
 #include "launcher/model/job_settings.h"
 #include "ps/base/table_config.h"
 #include "runtime/base/env_variables.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/operators/all_operators.h"
 
@@ -92,5 +93,5 @@ int main() {
                        {"variables", variables()},
                        {"operators", operators()},
                        {"update_rules", update_rules()}};
-  return std::puts(tables.dump(1).c_str()) < 0;
+  return std::puts(json_text(tables, 1).c_str()) < 0;
 }

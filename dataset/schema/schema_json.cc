@@ -10,7 +10,7 @@
 
 #include "dataset/schema/schema.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -70,7 +70,7 @@ class Place {
     if (!value_.is_boolean()) refuse("true or false is wanted, this is " + shown());
     return value_.get<bool>();
   }
-  std::string shown() const { return printable(value_.dump(), 60); }
+  std::string shown() const { return printable(json_text(value_), 60); }
 
  private:
   const json& value_;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataset/tools/slot_list.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -143,7 +143,7 @@ std::string check_json(std::span<const Slot> slots, const CheckResult& result, s
                            {"what", bad.fault.what}});
   json["slots"] = Json::array();
   for (std::size_t i = 0; i < slots.size(); ++i) json["slots"].push_back(json_of(slots[i], result.slots[i]));
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 }  // namespace fleetrun::dataset

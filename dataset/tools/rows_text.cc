@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
@@ -79,7 +79,7 @@ std::string rows_json(std::span<const Slot> slots, const Batch& batch) {
         values.push_back(value_json(slots[i], batch.slots[i], at));
       object[slots[i].name] = std::move(values);
     }
-    text += object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    text += json_text(object) + "\n";
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include "launcher/config/job_file_node.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -63,7 +64,7 @@ JobFileNode convert(const Json& json, const std::string& name, const std::string
     node.text = json.get<bool>() ? "True" : "False";
   } else if (json.is_number()) {
     node.kind = JobFileNode::Kind::number;
-    node.text = json.dump();
+    node.text = json_text(json);
   }
   return node;
 }

@@ -5,6 +5,7 @@
 
 #include "launcher/config/read_job_file.h"
 #include "launcher/model/job_settings.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -92,7 +93,7 @@ std::string job_schema() {
                        {"properties", keys},
                        {"patternProperties", {{"^[a-z]+(-[a-z]+)+$", true}}},  // '-' for '_' is accepted
                        {"additionalProperties", false}};
-  return schema.dump(2) + "\n";
+  return json_text(schema, 2) + "\n";
 }
 
 }  // namespace fleetrun::launcher

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 
 #include "launcher/doctor/diagnosis.h"
 
@@ -31,8 +31,8 @@ std::string diagnosis_json(const std::vector<HostReport>& reports, const std::ve
                      {"check", finding.check},
                      {"what", finding.what},
                      {"hint", finding.hint}});
-  return json({{"hosts", hosts}, {"reaches", reaches}, {"findings", found}, {"well", is_well(findings)}})
-             .dump(-1, ' ', false, json::error_handler_t::replace) +
+  return json_text(
+             json{{"hosts", hosts}, {"reaches", reaches}, {"findings", found}, {"well", is_well(findings)}}) +
          "\n";
 }
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 
 namespace fleetrun::launcher::doctor {
 
@@ -39,11 +39,6 @@ json host_check_json(const HostCheck& host_check) {
   return value;
 }
 
-/// What comes from another host may be anything.
-std::string dumped(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 template <class Read>
 auto reading(std::string_view text, Read read) {
   try {
@@ -57,11 +52,11 @@ auto reading(std::string_view text, Read read) {
 }  // namespace
 
 std::string to_json(const HostCheck& host_check) {
-  return dumped(host_check_json(host_check));
+  return json_text(host_check_json(host_check));
 }
 
 std::string to_json(const Questions& questions) {
-  return dumped(json(questions));
+  return json_text(json(questions));
 }
 
 HostCheck host_check_from_json(std::string_view text) {

@@ -13,7 +13,7 @@
 #include "launcher/doctor/reach.h"
 #include "launcher/remote/agent_channel.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"
 
@@ -26,10 +26,6 @@ using nlohmann::json;
 
 constexpr std::size_t kLongestQuestion = 16 << 20;
 constexpr std::chrono::seconds kDialTime{3};
-
-std::string dumped(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 std::int64_t clock_now() noexcept {
   timespec now = {};
@@ -80,7 +76,7 @@ class Probe {
       if (ask == "clock") return answer({{"clock", clock_now()}});
       if (ask == "examine") {
         const HostCheck host_check =
-            make_host_check(questions_from_json(question.at("questions").dump()), environment_);
+            make_host_check(questions_from_json(json_text(question.at("questions"))), environment_);
         return answer({{"condition", parse_json<json>(to_json(host_check))}});
       }
       if (ask == "listen") return listen(question.at("host"), question.at("key"));
@@ -111,7 +107,7 @@ class Probe {
         });
   }
 
-  void answer(const json& value) { say(remote::Output{dumped(value)}); }
+  void answer(const json& value) { say(remote::Output{json_text(value)}); }
   void say(const remote::Message& message) { write(remote::encode({host_, message})); }
 
   /// The other end reads all the time, so waiting for it is short.
@@ -145,17 +141,17 @@ std::string ask_clock() {
 }
 
 std::string ask_host_check(const Questions& questions) {
-  return dumped({{"ask", "examine"}, {"questions", parse_json<json>(to_json(questions))}});
+  return json_text<json>({{"ask", "examine"}, {"questions", parse_json<json>(to_json(questions))}});
 }
 
 std::string ask_to_listen(const std::string& host, const std::string& key) {
-  return dumped({{"ask", "listen"}, {"host", host}, {"key", key}});
+  return json_text<json>({{"ask", "listen"}, {"host", host}, {"key", key}});
 }
 
 std::string ask_to_dial(const std::vector<Target>& targets) {
   json list = json::array();
   for (const Target& target : targets) list.push_back({target.host, to_string(target.endpoint)});
-  return dumped({{"ask", "dial"}, {"targets", list}});
+  return json_text<json>({{"ask", "dial"}, {"targets", list}});
 }
 
 Answer answer_from_json(std::string_view text) {
@@ -163,7 +159,7 @@ Answer answer_from_json(std::string_view text) {
   try {
     const json value = parse_json<json>(text).get<json::object_t>();
     if (value.contains("clock")) value.at("clock").get_to(answer.clock_ns);
-    if (value.contains("condition")) answer.host_check = host_check_from_json(value["condition"].dump());
+    if (value.contains("condition")) answer.host_check = host_check_from_json(json_text(value["condition"]));
     if (value.contains("endpoint")) answer.endpoint = parse_endpoint(value.at("endpoint").get<std::string>());
     if (value.contains("failure")) answer.failure = printable(value.at("failure").get<std::string>());
     if (value.contains("reaches"))

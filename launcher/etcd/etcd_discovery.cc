@@ -15,7 +15,7 @@
 #include "launcher/etcd/key_follower.h"
 #include "launcher/etcd/lease_clock.h"
 #include "launcher/etcd/state_writer.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -404,7 +404,7 @@ std::unique_ptr<Discovery> make_etcd_discovery(asio::io_context& loop, EtcdDisco
 }
 
 std::string coordinator_text(const Endpoint& coordinator) {
-  return nlohmann::json({{"coordinator", to_string(coordinator)}, {"version", 1}}).dump();
+  return json_text(nlohmann::json{{"coordinator", to_string(coordinator)}, {"version", 1}});
 }
 
 Endpoint coordinator_in(std::string_view text) {

@@ -5,7 +5,7 @@
 
 #include "runtime/base/base64.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -26,7 +26,7 @@ enum Code {
 };
 
 EtcdRequest request(const char* path, const json& body) {
-  return {path, body.dump()};
+  return {path, json_text(body)};
 }
 
 json number(std::int64_t value) {
@@ -174,7 +174,7 @@ EtcdRequest watch_key(std::string_view key, std::int64_t revision) {
 EtcdRequest log_in(std::string_view user, std::string_view password) {
   // Bytes that are not UTF-8 cannot be said in JSON: etcd gets them replaced, and refuses the login.
   const json body = {{"name", user}, {"password", password}};
-  return {"/v3/auth/authenticate", body.dump(-1, ' ', false, json::error_handler_t::replace)};
+  return {"/v3/auth/authenticate", json_text(body)};
 }
 
 std::optional<EtcdFailure> failure_in(int http_status, std::string_view body) {

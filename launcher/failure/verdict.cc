@@ -12,6 +12,7 @@
 
 #include "launcher/logs/log_files.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/own_file.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/base/version.h"
@@ -157,7 +158,7 @@ std::string to_json(const Report& report, const Plan& plan, const JobHistory& hi
   json["first_failure"] = report.first ? first_failure(*report.first, ended) : Json();
   json["cascade"] = report.first ? cascade(report.first->followers) : Json::array();
   json["attempts"] = attempts(history, plan);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 void write_verdict(const std::string& text, const Plan& plan,

@@ -24,6 +24,7 @@
 #include "launcher/host/helper_child.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -55,10 +56,6 @@ Json facts_of(const JobNotice& notice, const EventCommandSettings& settings) {
   return facts;
 }
 
-std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 /// Which variable has a fact of the line.
 constexpr std::pair<const char*, const char*> kVariables[] = {
     {"event", "FLEETRUN_EVENT"},
@@ -80,7 +77,7 @@ std::vector<std::string> environment_of(Environ environment, const Json& facts) 
       continue;
     }
     const Json& value = facts.at(name);
-    std::string text = value.is_string() ? value.get<std::string>() : dumped(value);
+    std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
     std::erase(text, '\0');
     environment.set(variable, std::move(text));
   }
@@ -90,7 +87,7 @@ std::vector<std::string> environment_of(Environ environment, const Json& facts) 
 std::string line_of(const Json& facts) {
   Json line = {{"schema", 1}};
   line.update(facts);
-  return dumped(line) + "\n";
+  return json_text(line) + "\n";
 }
 
 }  // namespace

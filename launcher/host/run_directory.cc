@@ -18,8 +18,8 @@
 
 #include "launcher/host/resource_usage.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/own_file.h"
-#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -131,7 +131,7 @@ std::string to_json(const JobEntry& entry) {
                      {"launch_log", entry.launch_log},
                      {"metrics", entry.metrics},
                      {"detached", entry.detached}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json) + "\n";
 }
 
 std::string metrics_file_name(std::string_view pod, int rank) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
@@ -65,7 +66,7 @@ void move_large_lists(Plan& plan, std::size_t limit) {
       process.unset.emplace_back(name);
     }
   }
-  if (!lists.empty()) plan.backup = BackupFile{path, lists.dump(4) + "\n"};
+  if (!lists.empty()) plan.backup = BackupFile{path, json_text(lists, 4) + "\n"};
 }
 
 void write_backup(const Plan& plan) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/exit_reason.h"
+#include "runtime/base/json_text.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -79,7 +80,7 @@ std::string to_json(const Plan& plan) {
                 {"processes", std::move(processes)}};
   if (!plan.on_event.empty()) whole["on_event"] = plan.on_event;
   // Bytes that are not UTF-8 (file names may hold them) become U+FFFD instead of an error.
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(whole, 2) + "\n";
 }
 
 }  // namespace fleetrun::launcher

@@ -12,7 +12,7 @@
 #include "launcher/stacks/stack_tool.h"
 #include "runtime/base/base64.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"
 
@@ -115,7 +115,7 @@ std::string to_report(std::string_view bytes, const Machine& machine,
       {"logs", std::move(ends)},
       {"record", base64(bytes)},
   };
-  return report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(report, 1) + "\n";
 }
 
 std::string record_in(const std::string& text) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -77,7 +77,7 @@ HangReport make_hang_report(const std::vector<Silence>& silent, const std::vecto
   report.text += to_text(groups);
   nlohmann::json json = {{"culprits", report.culprits}, {"silent", list}};
   json["stacks"] = parse_json<nlohmann::json>(to_json(groups));
-  report.json = json.dump();
+  report.json = json_text(json);
   return report;
 }
 

@@ -16,7 +16,7 @@
 
 #include "launcher/plan/plan_spares.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -66,7 +66,7 @@ class MemberLine : public std::enable_shared_from_this<MemberLine> {
     return hear_ && size < 0 && (errno == EAGAIN || errno == EINTR);
   }
   void tell(const Json& message) {
-    waiting_.push_back(message.dump() + "\n");
+    waiting_.push_back(json_text(message) + "\n");
     if (waiting_.size() == 1) write();
   }
 

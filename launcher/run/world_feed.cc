@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/json_text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -174,7 +175,7 @@ std::string world_line(const World& world, std::size_t node_rank, bool in_place)
                      {"nodes", std::move(nodes)},
                      {"trainers", processes(world, &Member::first_trainer, &PodOffer::trainers)},
                      {"servers", processes(world, &Member::first_server, &PodOffer::servers)}};
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(line) + "\n";
 }
 
 std::shared_ptr<WorldFeed> make_world_feed(bool in_place) {

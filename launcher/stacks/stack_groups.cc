@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -259,8 +260,7 @@ std::string to_json(const StackReport& report) {
                       {"frames", frames_json(group.frames)},
                       {"threads", threads}});
   }
-  return nlohmann::json{{"groups", groups}, {"odd", report.odd}, {"notes", report.notes}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(nlohmann::json{{"groups", groups}, {"odd", report.odd}, {"notes", report.notes}});
 }
 
 std::string all_stacks_text(const std::vector<ProcessStacks>& processes) {

@@ -11,7 +11,7 @@
 
 #include "launcher/host/resource_usage.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -122,12 +122,12 @@ bool ControlClient::read_more() {
 }
 
 std::string status_in(const std::string& answer) {
-  return part_of(answer, "status").dump();
+  return json_text(part_of(answer, "status"));
 }
 
 std::string stacks_in(const std::string& answer) {
   const Json stacks = part_of(answer, "stacks");
-  return stacks.is_string() ? stacks.get<std::string>() : stacks.dump();
+  return stacks.is_string() ? stacks.get<std::string>() : json_text(stacks);
 }
 
 }  // namespace fleetrun::launcher

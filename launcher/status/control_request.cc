@@ -10,7 +10,7 @@
 #include "launcher/model/signal_map.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -36,7 +36,7 @@ int read_signal(const Json& json) {
   const auto& value = json.at("signal");
   const auto number = value.is_string() ? parse_signal(value.get<std::string>()) : std::nullopt;
   if (!number)
-    refuse("signal " + printable(value.dump()) + " is not known", "write it as \"TERM\" or \"USR1\"");
+    refuse("signal " + printable(json_text(value)) + " is not known", "write it as \"TERM\" or \"USR1\"");
   return *number;
 }
 
@@ -52,8 +52,8 @@ std::vector<std::size_t> read_processes(const Json& json, const Plan& plan) {
     found.push_back(i);
   }
   if (found.empty())
-    refuse("there is no " + printable(role) + (json.contains("rank") ? " " + json.at("rank").dump() : "") +
-           " in this job");
+    refuse("there is no " + printable(role) +
+           (json.contains("rank") ? " " + json_text(json.at("rank")) : "") + " in this job");
   return found;
 }
 
@@ -65,7 +65,7 @@ StopRequest read_stop(const Json& json) {
   if (json.contains("grace_seconds")) {
     const double seconds = json.at("grace_seconds").get<double>();
     if (!(seconds >= 0 && seconds <= kLongestGrace))
-      refuse("grace_seconds is " + json.at("grace_seconds").dump() + ", not 0 to 2592000");
+      refuse("grace_seconds is " + json_text(json.at("grace_seconds")) + ", not 0 to 2592000");
     stop.grace = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   }
   return stop;
@@ -137,11 +137,11 @@ ControlRequest parse_control_request(std::string_view line, const Plan& plan) {
 }
 
 std::string to_json(const ControlRequest& request, const Plan& plan) {
-  return to_json_value(request, plan).dump();
+  return json_text(to_json_value(request, plan));
 }
 
 std::string to_json(const StopRequest& request) {
-  return to_json_value(request).dump();
+  return json_text(to_json_value(request));
 }
 
 std::string attached_line(std::string_view event_line, const Sentence& sentence) {
@@ -149,7 +149,7 @@ std::string attached_line(std::string_view event_line, const Sentence& sentence)
   std::string line = "{\"event\":";
   line.append(event_line.substr(0, event_line.find('\n')));
   line.append(",\"level\":\"").append(to_string(sentence.level)).append("\",\"text\":");
-  line.append(text.dump(-1, ' ', false, Json::error_handler_t::replace));
+  line.append(json_text(text));
   return line.append("}\n");
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/same_user.h"
 
 namespace fleetrun::launcher {
@@ -38,9 +39,7 @@ constexpr std::chrono::milliseconds kBreath{
     100};  // before another accept, when there are no descriptors left
 
 std::string refusal(const Error& error) {
-  return Json{{"ok", false}, {"error", error.what()}, {"hint", error.hint()}}.dump(
-             -1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return json_text(Json{{"ok", false}, {"error", error.what()}, {"hint", error.hint()}}) + "\n";
 }
 
 UniqueFd listen_at(const RunEntry& entry) {
@@ -162,8 +161,7 @@ class Session : public std::enable_shared_from_this<Session> {
     ControlHandler& handler = *shared_->handler;
     if (std::holds_alternative<StacksRequest>(request)) {
       handler.request_stacks([self = shared_from_this()](const std::string& text) {
-        self->send(Json{{"ok", true}, {"stacks", text}}.dump(-1, ' ', false, Json::error_handler_t::replace) +
-                   "\n");
+        self->send(json_text(Json{{"ok", true}, {"stacks", text}}) + "\n");
       });
       return;
     }

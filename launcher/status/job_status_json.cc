@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -98,7 +98,7 @@ ProcessStatus process_from_json(const Json& json, std::int64_t now) {
   if (!json.at("last_line").is_null()) process.last_line = json.at("last_line").get<std::string>();
   if (!json.at("log_bytes").is_null()) process.log_bytes = json.at("log_bytes").get<std::uint64_t>();
   if (json.contains("figures") && !json.at("figures").is_null())
-    process.metrics = parse_server_metrics(json.at("figures").dump());
+    process.metrics = parse_server_metrics(json_text(json.at("figures")));
   return process;
 }
 
@@ -169,7 +169,7 @@ std::string to_json(const JobStatus& status) {
                      {"exit_status", status.exit_status ? Json(*status.exit_status) : Json()},
                      {"processes", std::move(processes)},
                      {"restarts", std::move(restarts)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 JobStatus job_status_from_json(std::string_view text) {
@@ -177,7 +177,7 @@ JobStatus job_status_from_json(std::string_view text) {
     const Json json = parse_json<Json>(text);
     if (json.at("schema").get<int>() != kStatusSchema)
       throw Error(ErrorKind::data,
-                  "the status of the job has schema " + json.at("schema").dump() + ", not " +
+                  "the status of the job has schema " + json_text(json.at("schema")) + ", not " +
                       std::to_string(kStatusSchema),
                   "use the fleetrun that runs the job");
     return status_from(json);

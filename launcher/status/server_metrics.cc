@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -96,7 +96,7 @@ std::string to_json(const ServerMetrics& metrics) {
       {"uptime_seconds", metrics.uptime_seconds}, {"tables", std::move(tables)}, {"calls", std::move(calls)}};
   if (metrics.staleness)
     json["staleness"] = {{"mean", metrics.staleness->mean}, {"highest", metrics.staleness->highest}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::optional<ServerMetrics> read_server_metrics(const std::string& path) {

@@ -19,7 +19,7 @@
 #include "launcher/ui/page.h"
 #include "launcher/ui/past_job.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 #include "runtime/base/write_all.h"
 
@@ -34,7 +34,7 @@ constexpr ToolLimits kPrinting{std::chrono::seconds(20), std::size_t{64} << 20};
 constexpr char kTaken = '+', kRefused = '-';  // the first byte of what a process of ours says
 
 UiAnswer json_answer(const Json& json) {
-  return {200, "application/json", json.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  return {200, "application/json", json_text(json)};
 }
 
 /// Runs `work`, which gives what is to be said, and says why not where it throws.
@@ -238,8 +238,8 @@ class Api final : public UiApi {
     if (!json.is_object()) return respond(ui_refusal(400, "a JSON object is needed"));
     json["request"] = what;
     ask(
-        job.entry, json.dump(-1, ' ', true, Json::error_handler_t::replace),
-        [](const std::string&) { return std::string(R"({"ok":true})"); }, respond);
+        job.entry, json_text(json), [](const std::string&) { return std::string(R"({"ok":true})"); },
+        respond);
   }
 
   void ask(const JobEntry& entry, const std::string& request, std::string (*read)(const std::string&),

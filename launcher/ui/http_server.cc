@@ -12,6 +12,7 @@
 
 #include "launcher/net/request_acceptor.h"
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -144,7 +145,7 @@ class Server final : public UiServer {
 
 UiAnswer ui_refusal(int status, const std::string& what, const std::string& hint) {
   const nlohmann::ordered_json json = {{"error", what}, {"hint", hint}};
-  return {status, "application/json", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  return {status, "application/json", json_text(json)};
 }
 
 std::unique_ptr<UiServer> serve_ui(asio::io_context& loop, UniqueFd listener, UiHandler handler,

@@ -12,7 +12,7 @@
 #include "launcher/status/job_status.h"
 #include "launcher/status/job_status_json.h"
 #include "launcher/ui/log_lines.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -107,7 +107,7 @@ std::optional<std::string> past_status(const std::string& pod_directory) {
   status["uptime_seconds"] = ended - began;
   status["processes"] = Json::array();
   for (auto& [key, process] : processes) status["processes"].push_back(std::move(process));
-  return status.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(status);
 }
 
 std::optional<std::string> verdict_of(const std::string& pod_directory) {

@@ -8,7 +8,7 @@
 
 #include "ps/watch/histogram.h"
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::ps {

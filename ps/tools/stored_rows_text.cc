@@ -6,6 +6,7 @@
 #include <span>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::ps {
@@ -68,11 +69,11 @@ const TableConfig& find_table(const std::vector<TableConfig>& tables, const std:
 std::string stored_rows_text(const TableConfig& table, const std::vector<std::uint64_t>& keys,
                              const StoredRows& rows, bool json) {
   if (table.kind == TableConfig::Kind::dense)
-    return json ? Json({{"table", table.name}, {"values", rows.values}}).dump() + "\n"
+    return json ? json_text(Json({{"table", table.name}, {"values", rows.values}})) + "\n"
                 : numbers(rows.values) + "\n";
   std::string text;
   for (std::size_t i = 0; i < keys.size(); ++i)
-    text += json ? json_of(keys[i], rows, i).dump() + "\n" : line_of(keys[i], rows, i);
+    text += json ? json_text(json_of(keys[i], rows, i)) + "\n" : line_of(keys[i], rows, i);
   return text;
 }
 

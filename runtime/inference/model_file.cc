@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/inference/table_text.h"
@@ -80,7 +80,7 @@ ModelFile model_of(const json& text) {
   for (const json& entry : text.at("operators")) model.program.append(operator_of(model.program, entry));
   model.feeds = text.at("feeds").get<std::vector<std::string>>();
   model.fetches = text.at("fetches").get<std::vector<std::string>>();
-  if (text.contains("tables")) model.tables = parse_tables(text.at("tables").dump());
+  if (text.contains("tables")) model.tables = parse_tables(json_text(text.at("tables")));
   for (const std::string& name : model.feeds) model.program.variable(name);
   for (const std::string& name : model.fetches) model.program.variable(name);
   return model;

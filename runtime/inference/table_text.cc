@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 
 namespace fleetrun::inference {
 namespace {
@@ -55,7 +55,7 @@ std::string table_text(const std::vector<TableConfig>& tables) {
     if (table.accessor.embed_rule) entry["embed_rule"] = name_of(table.accessor.embed_rule->kind);
     list.push_back(std::move(entry));
   }
-  return list.dump();
+  return json_text(list);
 }
 
 std::vector<TableConfig> parse_tables(const std::string& text) {

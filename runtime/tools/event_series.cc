@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::trace {
@@ -157,7 +157,7 @@ std::string to_json(const Curves& curves) {
       all[fetched].push_back({{"name", series.name}, {"batches", batches}, {"values", values}});
     }
   }
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(all);
 }
 
 }  // namespace fleetrun::trace

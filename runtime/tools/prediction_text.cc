@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 #include "runtime/engine/operators.h"
 
 namespace fleetrun::inference {
@@ -110,7 +110,7 @@ std::string prediction_json(std::span<const Fetched> fetched, std::size_t rows) 
       const bool is_single = one.tensor->offsets.empty() && values.size() == 1;
       object[one.name] = is_single ? values[0] : values;
     }
-    text += object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    text += json_text(object) + "\n";
   }
   return text;
 }

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/own_file.h"
-#include "runtime/base/read_json.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::trace {
@@ -100,7 +100,9 @@ class Merger {
  private:
   ProcessSummary& process() { return summary_.processes.back(); }
 
-  void write(const json& event) { out_ << (std::exchange(is_first_, false) ? "\n" : ",\n") << event.dump(); }
+  void write(const json& event) {
+    out_ << (std::exchange(is_first_, false) ? "\n" : ",\n") << json_text(event);
+  }
 
   void describe(const char* what, int track, const json& arguments) {
     json event = {{"name", what}, {"ph", "M"}, {"pid", summary_.processes.size()}, {"args", arguments}};
@@ -154,8 +156,8 @@ class Merger {
     char figures[120];
     std::snprintf(figures, sizeof figures, R"("ph":"X","ts":%.3f,"dur":%.3f,"pid":%zu,"tid":%d})", from,
                   duration, summary_.processes.size(), source.tracks[track]);
-    out_ << (std::exchange(is_first_, false) ? "\n" : ",\n") << R"({"name":)" << json(name).dump()
-         << R"(,"cat":)" << json(category).dump() << "," << figures;
+    out_ << (std::exchange(is_first_, false) ? "\n" : ",\n") << R"({"name":)" << json_text(json(name))
+         << R"(,"cat":)" << json_text(json(category)) << "," << figures;
   }
 
   std::vector<Source> sources_;

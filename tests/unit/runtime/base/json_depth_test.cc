@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/read_json.h"
+#include "runtime/base/json_text.h"
 
 using namespace fleetrun;
 
