@@ -19,7 +19,7 @@ std::optional<Error> PushHistory::refusal(std::uint64_t number) const {
 void PushHistory::note(std::uint64_t number) {
   if (is_done(number)) return;
   beyond_.insert(number);
-  if (number > prefix_ + kWindow) prefix_ = number - kWindow;
+  if (number - prefix_ > kWindow) prefix_ = number - kWindow;
   advance();
 }
 
@@ -31,7 +31,7 @@ void PushHistory::refuse(std::uint64_t number, const Error& error) {
 }
 
 void PushHistory::advance() {
-  while (!beyond_.empty() && *beyond_.begin() <= prefix_ + 1) {
+  while (!beyond_.empty() && (*beyond_.begin() <= prefix_ || *beyond_.begin() - prefix_ == 1)) {
     prefix_ = std::max(prefix_, *beyond_.begin());
     beyond_.erase(beyond_.begin());
   }

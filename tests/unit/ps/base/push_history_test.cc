@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -61,4 +63,17 @@ TEST_CASE("what was written down is restored") {
   CHECK(again.highest() == 9);
   CHECK(again.is_done(5));
   CHECK_FALSE(again.is_done(4));
+}
+
+TEST_CASE("the highest numbers there are count like others: what is done stays done") {
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
+  PushHistory history = PushHistory::restore(kLast - 3, {});
+  history.note(kLast - 1);
+  CHECK(history.prefix() == kLast - 3);
+  history.note(kLast - 2);
+  CHECK(history.prefix() == kLast - 1);
+  history.note(kLast);
+  CHECK(history.prefix() == kLast);
+  CHECK(history.beyond().empty());
+  CHECK(PushHistory::restore(kLast, {1, kLast}).beyond().empty());
 }
