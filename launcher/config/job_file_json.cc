@@ -51,7 +51,7 @@ JobFileNode convert(const Json& json, const std::string& name, const std::string
   if (json.is_object()) {
     node.kind = JobFileNode::Kind::table;
     for (const auto& [key, value] : json.items())
-      node.fields.emplace_back(key, convert(value, name, path.empty() ? key : path + "." + key));
+      node.fields.push_back({key, convert(value, name, path.empty() ? key : path + "." + key)});
   } else if (json.is_array()) {
     node.kind = JobFileNode::Kind::list;
     for (std::size_t i = 0; i < json.size(); ++i)

@@ -56,9 +56,9 @@ JobFileNode convert(const toml::node& node, const std::string& name);
 void convert_into(JobFileNode& result, const toml::table& table, const std::string& name) {
   result.kind = JobFileNode::Kind::table;
   for (const auto& [key, value] : table) {
-    result.fields.emplace_back(std::string(key.str()), convert(value, name));
-    if (result.fields.back().second.where == name + ":0")
-      result.fields.back().second.where = place(name, key.source());
+    result.fields.push_back({std::string(key.str()), convert(value, name)});
+    if (result.fields.back().value.where == name + ":0")
+      result.fields.back().value.where = place(name, key.source());
   }
 }
 

@@ -207,8 +207,8 @@ constexpr KnownKey kRoleKeys[] = {
 
 const Node* field_of(const Node& node, std::string_view key) {
   const auto found = std::find_if(node.fields.begin(), node.fields.end(),
-                                  [&](const auto& field) { return field.first == key; });
-  return found == node.fields.end() ? nullptr : &found->second;
+                                  [&](const auto& field) { return field.key == key; });
+  return found == node.fields.end() ? nullptr : &found->value;
 }
 
 JobFileRole read_role(const Node& node) {
@@ -225,7 +225,7 @@ JobFileRole read_role(const Node& node) {
     refuse(*both, "role '" + role.name + "' has a script and a command", "leave one of them out");
   for (const auto& [key, value] : node.fields) {
     const auto row = std::find_if(std::begin(kRoleKeys), std::end(kRoleKeys),
-                                  [&](const KnownKey& known) { return known.key.name == key; });
+                                  [&, &key = key](const KnownKey& known) { return known.key.name == key; });
     if (row == std::end(kRoleKeys)) {
       std::vector<std::string> names;
       for (const KnownKey& known : kRoleKeys) names.emplace_back(known.key.name);
