@@ -8,6 +8,7 @@
 #include "launcher/schedulers/node_file.h"
 #include "launcher/schedulers/pod_environment.h"
 #include "launcher/schedulers/slurm_allocation.h"
+#include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -59,9 +60,17 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
   return true;
 }
 
-bool read_node_file(const Values& values, const NodeFile& file, JobConfig& config) {
+bool read_node_file(const Values& values, const Environ& environ, const NodeFile& file, JobConfig& config) {
   const std::size_t hosts = file.hosts.hosts.size();
+  if (hosts == 0)
+    config.notes.push_back(file.variable + " names a file that cannot be read here: this host alone runs it");
   if (hosts < 2) return false;
+  if (const std::string again = started_several_times(environ); !again.empty())
+    throw Error(ErrorKind::usage,
+                file.title + " has " + count_of(hosts) + ", and this is one of several fleetruns (" + again +
+                    "): each would start the whole job",
+                "start fleetrun once, without mpirun; or say where they meet: --nnodes=" +
+                    std::to_string(hosts) + " --master=HOST:PORT; or --nnodes=1 for a job of each");
   if (config.rendezvous.nodes.min > static_cast<int>(hosts))
     refuse(values["nnodes"], file.title + " has " + count_of(hosts), "ask it for more, or leave it out");
   config.host_list.node_file = true;
@@ -110,7 +119,7 @@ bool read_engine(const Values& values, const Environ& environ, JobConfig& config
   if (alone || values.given("hosts") || values.given("hostfile") || is_process_of_a_job(environ))
     return false;
   if (const auto allocation = slurm_allocation(environ)) return read_slurm(values, *allocation, config);
-  if (const auto file = node_file(environ)) return read_node_file(values, *file, config);
+  if (const auto file = node_file(environ)) return read_node_file(values, environ, *file, config);
   const auto asked = values.given("nnodes") ? std::optional(config.rendezvous.nodes) : std::nullopt;
   if (const auto pod = pod_environment(environ, asked)) return read_pod(values, *pod, config);
   return false;

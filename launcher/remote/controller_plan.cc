@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "launcher/host/find_program.h"
 #include "launcher/remote/srun_fan_out.h"
 #include "launcher/remote/ssh_command.h"
 #include "launcher/schedulers/node_file.h"
@@ -206,10 +207,13 @@ RemoteHosts hosts_of_slurm(const JobConfig& config, const Environ& environ, std:
   return found;
 }
 
-RemoteHosts hosts_of_node_file(const JobConfig& config, const Environ& environ) {
+RemoteHosts hosts_of_node_file(const Options& options, const Environ& environ, JobConfig& config) {
   auto file = node_file(environ);
-  if (!file) refuse("the scheduler's list of hosts is gone", "");
+  if (!file || file->hosts.hosts.empty()) refuse("the scheduler's list of hosts is gone", "");
   prefer_own_number(config, file->hosts.hosts);
+  const bool said = options.values.contains("ssh") || environ.has("FLEETRUN_SSH");
+  if (!said && !file->ssh.empty() && find_on_path(file->ssh, environ.value_or("PATH", "")))
+    config.host_list.ssh = file->ssh;
   return select_hosts(std::move(file->hosts), config.host_list);
 }
 
@@ -227,7 +231,7 @@ ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given
   check_flags(config);
   ControllerPlan plan;
   RemoteHosts list = config.host_list.slurm       ? hosts_of_slurm(config, environ, plan.srun)
-                     : config.host_list.node_file ? hosts_of_node_file(config, environ)
+                     : config.host_list.node_file ? hosts_of_node_file(options, environ, config)
                                                   : hosts_of(config.host_list);
   if (!config.host_list.slurm) merge_own(list, place.own);
   plan.notes = std::move(list.notes);

@@ -554,3 +554,18 @@ def test_what_happens_is_told_once_and_here(hosts, work):
     assert {int(pid) for pid in (work.directory / "by").read_text().split()} == {job.process.pid}
     shown = hosts.run("--hosts", "h1,h2", "--dry-run", "--on_event=cat >> told", "die.py")
     assert "\n  on event   cat >> told\n" in shown.out
+
+
+def test_a_job_of_oar_logs_in_by_oars_own_command(work):
+    work.script("say.py", "print('hello')")
+    nodes = work.directory / "nodes"
+    nodes.write_text("n1\nn1\nn2\n")
+    oarsh = work.directory / "oarsh"
+    oarsh.write_text("#!/bin/sh\n")
+    environment = clean_environment(OAR_NODEFILE=str(nodes), PATH=f"{work.directory}:{os.environ['PATH']}")
+    assert "started by ssh -T" in work.run("--dry-run", "say.py", environment=environment).out
+    oarsh.chmod(0o755)
+    shown = work.run("--dry-run", "say.py", environment=environment)
+    assert "started by oarsh -T" in shown.out and "2 trainers, ranks 0 to 1" in shown.out
+    asked = work.run("--dry-run", "--ssh=ssh", "say.py", environment=environment)
+    assert "started by ssh -T" in asked.out

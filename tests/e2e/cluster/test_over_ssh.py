@@ -97,6 +97,9 @@ def test_a_host_whose_key_is_unknown_or_whose_fleetrun_is_missing_is_told_in_one
 
 @pytest.mark.parametrize("variable,lines", [
     ("PBS_NODEFILE", "h1\nh1\nh2\nh2\n"),
+    ("OAR_NODEFILE", "h1\nh1\nh2\nh2\n"),
+    ("OMPI_MCA_orte_default_hostfile", "h1 slots=2\nh2 slots=2\n"),
+    ("HYDRA_HOST_FILE", "h1:2\nh2:2\n"),
     ("LSB_DJOB_HOSTFILE", "h1\nh1\nh2\nh2\n"),
     ("PE_HOSTFILE", "h1 2 all.q@h1 UNDEFINED\nh2 2 all.q@h2 UNDEFINED\n"),
 ])

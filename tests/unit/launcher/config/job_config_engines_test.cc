@@ -89,9 +89,44 @@ TEST_CASE("the hosts of PBS, LSF and Grid Engine are read from their file") {
           "Grid Engine job 5 (PE_HOSTFILE): one agent on each of 2 hosts, over ssh");
     CHECK(node_file(environ)->hosts.hosts[0].slots == 4);
   }
-  SUBCASE("a job of one host, and a file that is not here, change nothing") {
+  SUBCASE("LSF has them in variables where there is no file") {
+    const Environ environ = {{"LSB_MCPU_HOSTS", "n1 4 n2 2"}, {"LSB_HOSTS", "n1 n1 n1 n1 n2 n2"}};
+    CHECK(note(configured(environ)) == "LSF (LSB_MCPU_HOSTS): one agent on each of 2 hosts, over ssh");
+    CHECK(node_file(environ)->hosts.hosts[0].slots == 4);
+    CHECK(node_file({{"LSB_HOSTS", "n1 n1 n2"}})->hosts.hosts[0].slots == 2);
+    CHECK_FALSE(configured({{"LSB_HOSTS", "n1 n1"}}).host_list.given());
+  }
+  SUBCASE("OAR has a file like PBS, and a command in the place of ssh") {
+    const Environ environ = {{"OAR_NODEFILE", file("n1\nn1\nn2\n")}, {"OAR_JOB_ID", "9"}};
+    CHECK(note(configured(environ)) == "OAR job 9 (OAR_NODEFILE): one agent on each of 2 hosts, over ssh");
+    CHECK(node_file(environ)->hosts.hosts[0].slots == 2);
+    CHECK(node_file(environ)->ssh == "oarsh");
+  }
+  SUBCASE("the host files of Open MPI and MPICH are read as --hostfile") {
+    const std::string path = file("n1 slots=4\nn2 slots=4\n");
+    for (const char* variable : {"PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile"}) {
+      CHECK(node_file({{variable, path}})->hosts.hosts[1].slots == 4);
+      CHECK(configured({{variable, path}}).host_list.node_file);
+    }
+    const std::string colons = file("n1:3\nn2:3\n");
+    for (const char* variable : {"I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE"})
+      CHECK(node_file({{variable, colons}})->hosts.hosts[1].slots == 3);
+  }
+  SUBCASE("one of several fleetruns does not start the whole job") {
+    for (const auto& [name, value] : {std::pair("OMPI_COMM_WORLD_SIZE", "2"), std::pair("PMI_SIZE", "2"),
+                                      std::pair("PBS_NODENUM", "1")}) {
+      const Environ environ = {{"PBS_NODEFILE", file("n1\nn2\n")}, {name, value}};
+      CHECK_THROWS_WITH_AS(configured(environ), doctest::Contains("each would start the whole job"), Error);
+      CHECK_FALSE(configured(environ, {{"nnodes", "1"}}).host_list.given());
+      CHECK_FALSE(configured(environ, {{"nnodes", "2"}, {"master", "n1:6000"}}).host_list.given());
+    }
+    CHECK(configured({{"PBS_NODEFILE", file("n1\nn2\n")}, {"PBS_NODENUM", "0"}}).host_list.given());
+  }
+  SUBCASE("a job of one host changes nothing, a file that is not here is told of") {
     CHECK_FALSE(configured({{"PBS_NODEFILE", file("n1\nn1\n")}}).host_list.given());
-    CHECK_FALSE(configured({{"PBS_NODEFILE", "/no/such/file"}}).host_list.given());
+    const JobConfig alone = configured({{"PBS_NODEFILE", "/no/such/file"}});
+    CHECK_FALSE(alone.host_list.given());
+    CHECK(note(alone) == "PBS_NODEFILE names a file that cannot be read here: this host alone runs it");
   }
 }
 
