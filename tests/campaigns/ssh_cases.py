@@ -24,6 +24,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import campaign  # noqa: E402
 import hosts_rig  # noqa: E402
+import ssh_ship  # noqa: E402, F401 (adds to CASES)
 from ssh_lab import Lab, Skip  # noqa: E402
 from ssh_table import CASES  # noqa: E402
 
