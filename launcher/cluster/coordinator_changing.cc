@@ -312,14 +312,13 @@ void wait_for_nodes(State& state) {
     step_down(state, "too few of the hosts that know the newest epoch are here", std::nullopt);
 }
 
-/// Nobody of the run before is left to go on: what is left of it are its generations, which are not used
-/// again.
+/// Nobody of the run before is left to go on: what is left of it are its generations and attempts, which are
+/// not used again.
 void begin_anew(State& state) {
   const Journal before = std::exchange(state.journal, {});
   state.journal.job_id = before.job_id;
   state.journal.run = before.run;
   state.known = {};
-  state.attempt = -1;
   state.policy = RestartPolicy(state.settings.restarts, state.settings.seed);
   state.waiting_since.reset();
   state.started = state.now;

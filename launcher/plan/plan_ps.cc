@@ -2,6 +2,8 @@
 // of hosts (Paddle's form A). Server 0 serves Gloo's store at the rendezvous endpoint, so that port is held
 // for it.
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "launcher/plan/make_plan.h"
 #include "launcher/plan/plan_ranks.h"
@@ -37,21 +39,30 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
   return process;
 }
 
-// A server's standby is another server, from which it is started again alone.
-void check_standbys(const Plan& plan, bool are_kept) {
+// A server's standby is another server, from which it is started again alone. Before the hosts of a job have
+// met nobody knows how many there are.
+void check_standbys(const JobConfig& config, const PlanRanks& ranks, bool are_kept, Plan& plan) {
   if (!are_kept)
     throw Error(ErrorKind::config, "--ps_replicas=1 for servers that are not started again alone",
                 "leave --restart=server=… out");
-  if (const std::size_t servers = plan.processes.front().identity.servers.size(); servers < 2)
+  if (!ranks.world && config.rendezvous.kind != Rendezvous::Kind::none) return;
+  if (const std::size_t servers = ranks.servers.size(); servers < 2)
     throw Error(ErrorKind::config,
                 "--ps_replicas=1 with " + std::to_string(servers) + " server: its standby is another server",
                 "start two or more: --server_num=2");
+  std::set<std::string> hosts;
+  for (const Endpoint& server : ranks.servers) hosts.insert(server.host);
+  plan.notes.push_back(
+      hosts.size() == 1 ? "--ps_replicas=1: all servers are on one host, and their standbys are lost with it"
+                        : "--ps_replicas=1: a server that dies is started again on its own host; when a "
+                          "host with servers is lost, the job is over or starts anew as a whole");
 }
 
 // Servers that are started again alone go on with what they have kept, and trainers wait for them.
-void keep_servers(const JobConfig& config, const HostFacts& facts, const RolePlan& servers, Plan& plan) {
+void keep_servers(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks,
+                  const RolePlan& servers, Plan& plan) {
   const bool are_kept = servers.restart == RestartScope::process && config.max_restart;
-  if (config.ps_replicas > 0) check_standbys(plan, are_kept);
+  if (config.ps_replicas > 0) check_standbys(config, ranks, are_kept, plan);
   if (!are_kept) return;
   namespace fs = std::filesystem;
   const std::string directory = config.ps_checkpoint
@@ -98,7 +109,7 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& r
     if (!config.ps_download_cmd.empty())
       process.environment.set("FLEETRUN_PS_DOWNLOAD_CMD", config.ps_download_cmd);
   }
-  keep_servers(config, facts, plan.roles[kServers], plan);
+  keep_servers(config, facts, ranks, plan.roles[kServers], plan);
 }
 
 }  // namespace fleetrun::launcher

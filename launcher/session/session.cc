@@ -218,7 +218,8 @@ void Session::configure_world() {
 RunValues Session::run_values() {
   const auto directories = run_directories(environment_, ::geteuid());
   if (plan_.has_secret) write_secret(directories);
-  RunValues values{std::to_string(settings_.seed), secret_file_.path(), {}};
+  // One run on all hosts: servers of different hosts stand by for each other.
+  RunValues values{link_ ? place_->world.run : std::to_string(settings_.seed), secret_file_.path(), {}};
   std::string why;
   if (plan_.mode != Mode::ps) return values;
   if (const auto found = first_private_directory(directories, why)) values.metrics_directory = found->path;

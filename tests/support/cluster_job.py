@@ -9,9 +9,11 @@
 
 import collections
 import json
+import os
 import pathlib
 import re
 import struct
+import subprocess
 import sys
 import time
 
@@ -21,6 +23,22 @@ WORKER = pathlib.Path(__file__).with_name("cluster_worker.py")
 PORT = 6768  # every host is a machine of its own, so that any port is free
 CONFIGURATION = re.compile(r"LAUNCH INFO \S+ \S+ (-+|\w+: )")  # lines that say nothing new
 QUICK = 30  # seconds for what takes one or two, where others compute beside
+
+
+
+def python_path():
+    """Where the built package is, unless it is installed beside the interpreter that runs this."""
+    return {"PYTHONPATH": os.environ["FLEETRUN_PYTHONPATH"]} if "FLEETRUN_PYTHONPATH" in os.environ else {}
+
+
+def has_package():
+    return subprocess.run([sys.executable, "-c", "import fleetrun"], env={**os.environ, **python_path()},
+                          capture_output=True).returncode == 0
+
+
+def training_environment(host):
+    """Of a fleetrun on `host` whose processes import the package."""
+    return host.environment(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", **python_path())
 
 
 Beat = collections.namedtuple("Beat", "host who run first last epoch")

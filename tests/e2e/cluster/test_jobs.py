@@ -1,6 +1,7 @@
 """Real training on several hosts: the examples of this repository over a list of hosts,
 and PyTorch on Gloo."""
 
+import json
 import os
 import pathlib
 import re
@@ -10,22 +11,17 @@ import sys
 
 import pytest
 
+from cluster_job import has_package, python_path, training_environment
 from fleetrun_job import ROOT
 
 TRAIN_FLIGHTS, TEST_FLIGHTS = 6106, 2068
 LONG = 120
 
 
-def python_path():
-    """Where the built package is, unless it is installed beside the interpreter that runs this."""
-    return {"PYTHONPATH": os.environ["FLEETRUN_PYTHONPATH"]} if "FLEETRUN_PYTHONPATH" in os.environ else {}
-
-
 @pytest.fixture
 def flights(rig, tmp_path):
     """The wide & deep example with its sample, on every host's own disk."""
-    if subprocess.run([sys.executable, "-c", "import fleetrun"], env={**os.environ, **python_path()},
-                      capture_output=True).returncode:
+    if not has_package():
         pytest.skip("the Python package is not installed")
     source = tmp_path / "flights"
     shutil.copytree(ROOT / "examples" / "wide_and_deep", source,
@@ -49,10 +45,6 @@ def check_training(text, epochs):
     assert auc and float(auc[1]) > 0.55 and int(auc[2]) == TEST_FLIGHTS, text
 
 
-def environment(host):
-    return host.environment(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", **python_path())
-
-
 def export():
     return (
         [f"--export=OMP_NUM_THREADS,PYTHONDONTWRITEBYTECODE{''.join(',' + name for name in python_path())}"])
@@ -61,9 +53,8 @@ def export():
 def test_wide_and_deep_over_a_list_of_hosts(rig, flights):
     h1, *_ = rig.hosts
     job = h1.fleetrun("--hosts=h1,h2,h3", "--python", sys.executable, *export(), "--server_num=1",
-                      "--trainer_num=1", "train.py",
-                      "--epochs", 2, "--batch-size", 100, environment=environment(h1), directory=flights,
-                      seconds=LONG)
+                      "--trainer_num=1", "train.py", "--epochs", 2, "--batch-size", 100,
+                      environment=training_environment(h1), directory=flights, seconds=LONG)
     assert job.status == 0, job.out + job.err
     check_training(job.out, epochs=2)
     for host in rig.hosts[:3]:
@@ -81,12 +72,52 @@ def test_servers_on_one_host_and_trainers_on_others(rig, flights):
     h1, *_ = rig.hosts
     job = h1.fleetrun("--hosts=h1:servers=2,h2:trainers=1,h3:trainers=1", "--run_mode=ps", "--python",
                       sys.executable, *export(),
-                      "train.py", "--epochs", 2, "--batch-size", 100, environment=environment(h1),
+                      "train.py", "--epochs", 2, "--batch-size", 100, environment=training_environment(h1),
                       directory=flights, seconds=LONG)
     assert job.status == 0, job.out + job.err
     assert logs_of(rig, "flights") == {"h1": ["serverlog.0", "serverlog.1"], "h2": ["workerlog.0"],
                                        "h3": ["workerlog.0"]}
     check_training(job.out, epochs=2)
+
+
+SHARED_FILES = """
+import json, os, sys
+import fleetrun.distributed.fleet as fleet
+from fleetrun import ps
+
+fleet.init(is_collective=False)
+tables = [ps.SparseTable("count", 1, rule="sum")]
+if ps.is_server():
+    ps.Server(tables).wait()
+    sys.exit(0)
+with ps.Client(tables) as client:
+    client.barrier()  # all are here before the first file goes
+    taken = []
+    for file in fleet.util.get_dynamic_files([f"part-{i}" for i in range(40)], directory="."):
+        taken.append(file)
+        if len(taken) == 1:
+            client.barrier()
+with open(f"taken-{fleet.worker_index()}", "w") as file:
+    json.dump(taken, file)
+"""
+
+
+def test_trainers_of_several_hosts_share_files(rig):
+    if not has_package():
+        pytest.skip("the Python package is not installed")
+    rig.share_secret()
+    folder = rig.shared / "files"
+    folder.mkdir()
+    (folder / "share.py").write_text(SHARED_FILES)
+    jobs = [host.start(f"--master={rig.hosts[0].address}:6768", "--nnodes=2", "--server_num=1",
+                       "--trainer_num=1", "--python", sys.executable, f"--log_dir=log-{host.name}",
+                       "share.py",
+                       directory=folder, environment=training_environment(host)) for host in rig.hosts[:2]]
+    for job in jobs:
+        assert job.finish(LONG).status == 0, job.out + job.err
+    taken = [json.loads((folder / f"taken-{rank}").read_text()) for rank in range(2)]
+    assert all(taken)
+    assert sorted(taken[0] + taken[1]) == sorted(f"part-{i}" for i in range(40))
 
 
 def torch_python():

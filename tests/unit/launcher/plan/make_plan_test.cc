@@ -93,8 +93,14 @@ TEST_CASE("a server's standby is another server, and servers are told of it") {
   const Plan plan = make_plan(wanted, program(), facts(2, 1));
   CHECK(*plan.processes[1].environment.find("FLEETRUN_PS_REPLICAS") == "1");
   CHECK_FALSE(plan.processes[2].environment.has("FLEETRUN_PS_REPLICAS"));
+  CHECK(plan.notes ==
+        std::vector<std::string>{
+            "--ps_replicas=1: all servers are on one host, and their standbys are lost with it"});
   CHECK_THROWS_WITH_AS(make_plan(wanted, program(), facts(1, 1)),
                        "--ps_replicas=1 with 1 server: its standby is another server", Error);
+  JobConfig with_others = wanted;  // whose servers are known once they have met
+  with_others.rendezvous.kind = Rendezvous::Kind::master;
+  CHECK(make_plan(with_others, program(), facts(1, 1)).notes.empty());
   wanted.restart["server"] = RestartScope::group;
   CHECK_THROWS_WITH_AS(make_plan(wanted, program(), facts(2, 1)),
                        "--ps_replicas=1 for servers that are not started again alone", Error);
