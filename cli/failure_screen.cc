@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launcher/failure/failure_text.h"
+#include "runtime/base/lost_tables.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -119,7 +120,7 @@ void show_attempts(const launcher::JobHistory& history, const launcher::Plan& pl
 }
 
 /// What became of the model that parameter servers held.
-void show_tables(const launcher::Plan& plan, Screen& screen) {
+void show_tables(const launcher::Plan& plan, const FirstFailure& first, Screen& screen) {
   const auto server = std::find_if(
       plan.processes.begin(), plan.processes.end(),
       [](const launcher::ProcessSpec& process) { return process.identity.role == Role::server; });
@@ -129,6 +130,8 @@ void show_tables(const launcher::Plan& plan, Screen& screen) {
     return screen.line(
         "tables: lost, but for what the script has saved; --max_restart=N starts a trainer again alone, "
         "--ps_checkpoint=DIR keeps the tables");
+  if (first.cause.text.find(kHasLostItsTables) != std::string::npos)
+    return screen.line("tables: lost with that server's, but for what the script has saved");
   screen.line("tables: kept in " + kept + "; --ps_checkpoint=" + shell_quoted(kept) +
               " --ps_checkpoint_found=resume goes on from them");
 }
@@ -149,7 +152,7 @@ std::string failure_screen(const launcher::Report& report, const launcher::Plan&
   for (const std::string& fact : lines_of(first.cause.detail)) screen.line(fact);
   for (const Followers& group : first.followers) screen.line(shown_followers(group));
   show_attempts(history, plan, screen);
-  show_tables(plan, screen);
+  show_tables(plan, first, screen);
   if (!first.cause.hint.empty()) screen.line("hint: " + first.cause.hint);
   return screen.take();
 }

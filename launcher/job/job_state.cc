@@ -10,6 +10,7 @@ JobState::JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& 
     : roles_(std::move(roles)),
       role_of_(role_of),
       role_states_(roles_.size()),
+      ready_in_(roles_.size()),
       processes_(role_of.size()),
       policy_(std::move(policy)),
       backoffs_(role_of.size()),
@@ -70,9 +71,14 @@ void JobState::on_event(const NotStarted& event, Actions& actions) {
   after_end(actions);
 }
 
+void JobState::note_ready(std::size_t role) {
+  role_states_[role].ready = true;
+  ready_in_[role] = group_attempt_;
+}
+
 void JobState::on_event(const RoleReady& event, Actions& actions) {
   if (!undisturbed() || role_states_[event.role].ready) return;
-  role_states_[event.role].ready = true;
+  note_ready(event.role);
   actions.push_back(Tell{event::RoleReady{event.role}});
   start_what_can_be(actions);
 }
@@ -84,7 +90,7 @@ void JobState::on_event(const ReadyTimeout& event, Actions& actions) {
       Tell{event::Warning{(ports ? "not every " + roles_[event.role].name + " accepts connections"
                                  : "not every " + roles_[event.role].name + " has said that it is ready") +
                           std::string(" in time; those that wait for it start anyway (--ready-timeout)")}});
-  role_states_[event.role].ready = true;
+  note_ready(event.role);
   start_what_can_be(actions);
 }
 
@@ -312,7 +318,7 @@ void JobState::start_what_can_be(Actions& actions) {
     if (roles_[role].ready.kind != Readiness::Kind::none) {
       actions.push_back(AwaitRole{role});
     } else {
-      state.ready = true;
+      note_ready(role);
       return start_what_can_be(actions);
     }
   }

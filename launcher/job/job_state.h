@@ -83,6 +83,8 @@ class JobState {
   bool alive(std::size_t index) const noexcept { return processes_[index].life == Life::alive; }
   bool hung(std::size_t index) const noexcept { return processes_[index].hung; }
   std::size_t role_of(std::size_t index) const noexcept { return processes_[index].role; }
+  /// The last group attempt in which the role was ready.
+  const std::optional<int>& ready_in(std::size_t role) const noexcept { return ready_in_[role]; }
   /// The process is one of those that take each other's places, or (stands_by) waits for that.
   bool is_replaceable(std::size_t index) const noexcept;
   bool stands_by(std::size_t index) const noexcept {
@@ -133,6 +135,7 @@ class JobState {
   void on_event(const WorldBegins& event, Actions& actions);
   void on_event(const JobDecided& event, Actions& actions);
 
+  void note_ready(std::size_t role);
   bool undisturbed() const noexcept { return phase_ == Phase::starting || phase_ == Phase::running; }
   void begin_attempt(Actions& actions);
   void start_what_can_be(Actions& actions);
@@ -158,6 +161,7 @@ class JobState {
   const std::vector<std::size_t> role_of_;  // at the start of an attempt
   std::optional<Replacements> replacements_;
   std::vector<RoleState> role_states_;
+  std::vector<std::optional<int>> ready_in_;
   std::vector<Process> processes_;
   RestartPolicy policy_;
   Phase phase_ = Phase::starting;

@@ -11,6 +11,10 @@ namespace {
 constexpr const char* kOfWorld[] = {"FLEETRUN_EPOCH", "FLEETRUN_NODE_RANK", "FLEETRUN_NODES", "FLEETRUN_RUN",
                                     "FLEETRUN_WORLD_HASH"};
 
+std::string run_of_group(const RunValues& run, int group) {
+  return run.run + "-" + std::to_string(group);
+}
+
 bool writes_metrics(const Identity& identity) {
   return identity.mode == Mode::ps && identity.role == Role::server;
 }
@@ -32,7 +36,9 @@ Environ attempt_overlay(const Plan& plan, const ProcessSpec& process, const std:
   // A server that is started again alone goes on with what it has kept,
   // but not with what an earlier group has.
   if (plan.mode == Mode::ps)
-    overlay.set("FLEETRUN_PS_RUN", run ? run->run + "-" + std::to_string(attempt.group_number) : unknown);
+    overlay.set("FLEETRUN_PS_RUN", run ? run_of_group(*run, attempt.group_number) : unknown);
+  if (plan.mode == Mode::ps && process.identity.role == Role::server && run && attempt.served_in)
+    overlay.set("FLEETRUN_PS_SERVED", run_of_group(*run, *attempt.served_in));
   if (plan.has_secret && !(run && run->secret_file.empty()))
     overlay.set("FLEETRUN_SECRET_FILE", run ? run->secret_file : unknown);
   if (writes_metrics(process.identity) && !(run && run->metrics_directory.empty()))

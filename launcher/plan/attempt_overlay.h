@@ -19,8 +19,9 @@ struct RunValues {
 };
 
 struct Attempt {
-  int number = 0;        // of the process
-  int group_number = 0;  // of those that are started again together
+  int number = 0;                     // of the process
+  int group_number = 0;               // of those that are started again together
+  std::optional<int> served_in = {};  // the last group in which its role was ready
 };
 
 /// What --dry-run shows where no value can be known before the start.

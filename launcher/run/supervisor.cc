@@ -377,8 +377,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     const UniqueFd to_writer = through_ ? through_->open(action.index, logs_[action.index]) : UniqueFd();
     extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
-    extras.environment =
-        attempt_overlay(plan_, process, settings_.values, {action.attempt, state_.group_attempt()}).entries();
+    const Attempt attempt{action.attempt, state_.group_attempt(), state_.ready_in(process.role)};
+    extras.environment = attempt_overlay(plan_, process, settings_.values, attempt).entries();
     if (const LogFile& log = logs_[action.index]; log.out)
       extras.passed = {{log.out.value(), STDOUT_FILENO}, {log.err.value(), STDERR_FILENO}};
     UniqueFd ready;

@@ -187,7 +187,12 @@ void Session::configure() {
   init.setup.containment = containment_level(config_.containment);
   if (config_.require_containment) init.setup.required = containment_level(*config_.require_containment);
   settings_.seed = random_number<std::uint64_t>();
-  settings_.replan = [this](int) { return next_plan(); };
+  settings_.replan = [this](int attempt) {
+    Plan next = next_plan();
+    if (const std::string tables = tables_of_attempt(next, attempt); !tables.empty())
+      console_.write(LogLevel::warning, tables);
+    return next;
+  };
   if (link_) configure_world();
   settings_.signals = signal_map_of(config_.signal_map);
   settings_.hangup_ignored = is_ignored(SIGHUP);

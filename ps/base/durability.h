@@ -29,6 +29,10 @@ struct Durability {
   /// Tells runs apart. Two empty ones are the same. Texts that differ after their last '-' alone are attempts
   /// of one run, and what an earlier attempt has left is removed, but with resume.
   std::string run = {};
+  /// The run in which an earlier process of this server has served, as its launcher knows; empty: none has.
+  /// What that one had is not left out unsaid: a server that goes on in this run, or with resume, has it or
+  /// does not start.
+  std::string served = {};
   FoundCheckpoint found = FoundCheckpoint::refuse;
 };
 

@@ -20,10 +20,12 @@ inline constexpr std::uint32_t kCountsEpochs = 2;
 inline constexpr std::uint32_t kForgotten = 1;
 /// The last epoch that was counted was not completed.
 inline constexpr std::uint32_t kCut = 2;
+/// The server was to go on from an earlier run's checkpoint, and did, or had none: all do, or none does.
+inline constexpr std::uint32_t kResumed = 4, kBeganEmpty = 8;
 
 struct HelloAnswer {
   std::uint32_t late = 0;
-  std::uint32_t finds = 0;  // kForgotten, kCut
+  std::uint32_t finds = 0;  // kForgotten, kCut, kResumed, kBeganEmpty
   /// A random number that a server keeps when it is started again (ps/server/server_durable.cc).
   std::uint64_t server = 0;
   /// All changes of the incarnation before this one have been applied.

@@ -194,6 +194,15 @@ void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
         "the newest save is damaged on one of their hosts, or not there: copy one save to all of them");
   }
   if (started_from == 0) started_from = answer.started_from;
+  if (answer.finds & wire::kResumed) resumed = rank;
+  if (answer.finds & wire::kBeganEmpty) empty = rank;
+  if (resumed && empty) {
+    throw Error(ErrorKind::data,
+                "server " + std::to_string(*empty) + " begins with empty tables, and server " +
+                    std::to_string(*resumed) + " goes on from the checkpoint of an earlier run",
+                "bring back the checkpoint directory of server " + std::to_string(*empty) +
+                    ", or begin anew with --ps_checkpoint_found=replace");
+  }
   is_late = is_late || answer.late != 0;
   is_forgotten = is_forgotten || (answer.finds & wire::kForgotten) != 0;
   is_cut = is_cut || (answer.finds & wire::kCut) != 0;

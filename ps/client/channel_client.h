@@ -30,8 +30,10 @@ struct Welcome {
   std::vector<wire::EpochMark> marks = {};                 // of the server that knows most
   std::vector<std::uint64_t> servers = {};                 // their numbers
   std::uint64_t started_from = 0;                          // the save that they were started from, 0 for none
+  std::optional<std::uint32_t> resumed = {}, empty = {};   // a server with wire::kResumed, wire::kBeganEmpty
 
-  /// Throws: Error(data) when it was started from another save than those before it.
+  /// Throws: Error(data) when it was started from another save than those before it, or goes on from a
+  /// checkpoint where another has none.
   void add(std::uint32_t rank, const wire::Greeting& answer);
 };
 

@@ -28,6 +28,7 @@ Durability durability_of(const Environ& environ) {
   out.directory = environ.value_or("FLEETRUN_PS_CHECKPOINT", "");
   out.interval = seconds_of(environ, "FLEETRUN_PS_CHECKPOINT_INTERVAL", 60);
   out.run = environ.value_or("FLEETRUN_PS_RUN", "");
+  out.served = environ.value_or("FLEETRUN_PS_SERVED", "");
   const std::string found = environ.value_or("FLEETRUN_PS_CHECKPOINT_FOUND", "refuse");
   if (found == "resume") {
     out.found = FoundCheckpoint::resume;

@@ -12,7 +12,8 @@ class Environ;
 namespace fleetrun::ps {
 
 /// FLEETRUN_PS_CHECKPOINT (a directory), FLEETRUN_PS_CHECKPOINT_INTERVAL (seconds, 60), FLEETRUN_PS_LOG_SYNC
-/// (process or power), FLEETRUN_PS_CHECKPOINT_FOUND (refuse, resume, require or replace) and FLEETRUN_PS_RUN.
+/// (process or power), FLEETRUN_PS_CHECKPOINT_FOUND (refuse, resume, require or replace), FLEETRUN_PS_RUN and
+/// FLEETRUN_PS_SERVED.
 /// Throws: Error(config) for a value that is none.
 Durability durability_of(const Environ& environ);
 

@@ -306,8 +306,8 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
   const bool is_forgotten =
       barrier_service.is_forgotten(newcomer, !recovery) && write_barrier.has_changes(header.trainer);
   answer.late = barrier_service.hello(newcomer) ? 1 : 0;
-  answer.finds =
-      (is_forgotten ? wire::kForgotten : 0) | (barrier_service.is_cut(header.trainer) ? wire::kCut : 0);
+  answer.finds = (is_forgotten ? wire::kForgotten : 0) |
+                 (barrier_service.is_cut(header.trainer) ? wire::kCut : 0) | origin;
   answer.server = number;
   answer.next_change = write_barrier.begin({header.trainer, header.incarnation});
   answer.rounds = barrier_service.rounds(header.trainer);

@@ -15,6 +15,7 @@
 #include "ps/saving/table_cut.h"
 #include "ps/server/server_state.h"
 #include "ps/sync/barrier_events.h"
+#include "runtime/base/lost_tables.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -38,6 +39,10 @@ void check_same(const std::string& kept, const std::string& here, const std::str
   throw Error(ErrorKind::config,
               "the checkpoint in " + directory + " is of " + line(kept) + ", this is " + line(here),
               "start the job again as it was, or with an empty checkpoint directory");
+}
+
+bool goes_on_from_others(FoundCheckpoint found) {
+  return found == FoundCheckpoint::resume || found == FoundCheckpoint::require;
 }
 
 constexpr const char* kOtherDirectory =
@@ -81,9 +86,9 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
   const bool is_there = std::filesystem::exists(manifest_path(durable->directory)) ||
                         std::filesystem::exists(previous_manifest_path(durable->directory));
   const bool is_same_run = is_there && owner && owner->run == mine.run;
+  check_not_lost(is_there, is_same_run);
   if (is_there && owner && !is_same_run) check_may_go(*owner, options.durability, durable->directory);
-  const bool may_go_on = options.durability.found == FoundCheckpoint::resume ||
-                         options.durability.found == FoundCheckpoint::require;
+  const bool may_go_on = goes_on_from_others(options.durability.found);
   if (may_go_on && !is_there) start_without_checkpoint();
   if (is_same_run || (is_there && may_go_on)) {
     if (!owner)
@@ -92,6 +97,7 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
     check_same(owner->server, mine.server, durable->directory);
     go_on(is_same_run);
     if (is_same_run) return;
+    origin = wire::kResumed;
     // The checkpoint first: were this run to end before the directory is its own,
     // another would go on from the same.
     make_checkpoint();
@@ -103,8 +109,26 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
   make_checkpoint();
 }
 
+// With empty tables in the place of those that were lost the job would go on as if nothing had happened.
+void Server::State::check_not_lost(bool is_there, bool is_same_run) const {
+  const std::string& served = options.durability.served;
+  if (served.empty()) return;
+  const bool is_lost = served == options.durability.run
+                           ? !is_same_run
+                           : !is_there && goes_on_from_others(options.durability.found);
+  if (!is_lost) return;
+  const std::string standby =
+      options.standby.connect ? ", and its standby on " + options.standby.name + " does not have it" : "";
+  throw Error(ErrorKind::data,
+              name_of(options) + std::string(kHasLostItsTables) + "what its earlier process kept in " +
+                  durable->directory + " is gone" + standby,
+              "start the job again, from what it has saved; a directory on a disk that stays "
+              "(--ps_checkpoint=DIR), or a copy on another server (--ps_replicas=1), survives this");
+}
+
 // There is nothing to go on from, although somebody has asked for that.
-void Server::State::start_without_checkpoint() const {
+void Server::State::start_without_checkpoint() {
+  origin = wire::kBeganEmpty;
   const std::string what = durable->directory + " has no checkpoint to go on from";
   if (options.durability.found == FoundCheckpoint::require)
     throw Error(ErrorKind::config, what,

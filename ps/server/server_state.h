@@ -108,6 +108,7 @@ struct Server::State {
   StalenessBound staleness_bound;
   std::uint64_t number = make_incarnation();  // kept by a server that goes on with what it had
   std::optional<Recovery> recovery;
+  std::uint32_t origin = 0;  // wire::kResumed, wire::kBeganEmpty; set before the first request
   bool log_is_open = false;  // set before the first request
   struct Held;
   std::map<std::uint32_t, std::shared_ptr<Held>> held_states;  // by rank; shared with who is using one
@@ -169,7 +170,8 @@ struct Server::State {
   void save_text(Reader& body);
   LoadedTables load_from(const std::string& directory, std::optional<std::uint64_t> wanted) const;
   void recover(std::function<void(const Error&, bool)> report);
-  void start_without_checkpoint() const;
+  void check_not_lost(bool is_there, bool is_same_run) const;
+  void start_without_checkpoint();
   void go_on(bool is_same_run);
   void begin_log(std::uint64_t segment);
   void start_checkpoints();

@@ -159,6 +159,10 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"FLEETRUN_PS_RUN", runtime, "tells this run of the job, and its restarts as a whole, from others",
      "A server continues with the state that it has kept in the same run, and with another run's as "
      "FLEETRUN_PS_CHECKPOINT_FOUND says."},
+    {"FLEETRUN_PS_SERVED", runtime,
+     "the FLEETRUN_PS_RUN in which an earlier process of this server has served",
+     "A server that is started again with it, and finds nothing of what that process kept, does not start: "
+     "empty tables would take the place of those that were lost."},
     {"FLEETRUN_PS_RECOVER", runtime,
      "seconds for which trainers wait for a server that is gone, and servers for a trainer whose connection "
      "has ended",

@@ -29,6 +29,8 @@ if ps.is_server():
     server.wait()
     sys.exit(0)
 rank = int(os.environ["FLEETRUN_RANK"])
+with open(f"trainer-{rank}", "w") as file:
+    file.write(str(os.getpid()))
 answered = os.open(f"answered-{rank}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 pushes = 0
 with ps.Client(tables) as client:
@@ -50,13 +52,14 @@ with ps.Client(tables) as client:
 
 
 class Job:
-    """Two servers that stand by for each other; two trainers count until there is a file `enough`."""
+    """Two servers, which stand by for each other unless said otherwise; two trainers count until there is a
+    file `enough`."""
 
-    def __init__(self, directory, restarts=50):
+    def __init__(self, directory, *flags, restarts=50, script=COUNT):
         self.directory = directory
-        (directory / "count.py").write_text(COUNT)
+        (directory / "count.py").write_text(script)
         command = [find_fleetrun(), "--server_num=2", "--trainer_num=2", f"--python={sys.executable}",
-                   "--ps_replicas=1", "--ps_checkpoint=kept", f"--max_restart={restarts}",
+                   *(flags or ["--ps_replicas=1", "--ps_checkpoint=kept"]), f"--max_restart={restarts}",
                    "--restart_backoff=0", "count.py"]
         with open(directory / "said", "wb") as said:
             self.process = subprocess.Popen(command, cwd=directory, env=environment(),
@@ -84,6 +87,9 @@ class Job:
 
         wait_until(follow, "both standbys", LIMIT)
 
+    def said(self):
+        return (self.directory / "said").read_text(errors="replace")
+
     def answered(self):
         return sum(path.stat().st_size for path in self.directory.glob("answered-*"))
 
@@ -91,10 +97,18 @@ class Job:
         """Returns once another process serves."""
         before = self.server(rank)
         os.kill(before, signal.SIGSTOP)  # it writes nothing into a directory that goes
-        shutil.rmtree(self.directory / "kept" / f"server-{rank:05}")
+        [kept] = self.directory.glob(f"**/server-{rank:05}")
+        shutil.rmtree(kept)
         os.kill(before, signal.SIGKILL)
         wait_until(lambda: self.server(rank) != before or self.process.poll() is not None, "another process",
                    LIMIT)
+
+    def lose(self, rank):
+        """Kills a server that nobody stands by for. Returns what was said; the job must have ended."""
+        self.kill(rank)
+        assert self.process.wait(LIMIT) != 0, self.said()
+        assert not (self.directory / "result").exists()
+        return self.said() + self.logs(rank)
 
     def end(self):
         (self.directory / "enough").touch()
@@ -112,8 +126,8 @@ class Job:
 def job(tmp_path):
     jobs = []
 
-    def start(**options):
-        jobs.append(Job(tmp_path, **options))
+    def start(*flags, **options):
+        jobs.append(Job(tmp_path, *flags, **options))
         return jobs[-1]
 
     yield start
@@ -165,7 +179,74 @@ def test_a_server_and_its_standby_that_lose_all_end_the_job_by_name(job):
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     assert running.process.wait(LIMIT) != 0
-    assert "without its data" in (running.directory / "said").read_text()
+    assert "has lost its tables" in running.said()
+    assert any(f"and its standby on server {1 - rank} does not have it" in running.logs(rank)
+               for rank in (0, 1))
+
+
+@pytest.mark.parametrize("flags", [["--ps_checkpoint=kept"], ["--log_dir=log"],
+                                   ["--ps_checkpoint=kept", "--ps_checkpoint_found=resume"]])
+def test_nobody_trains_on_empty_tables_in_the_place_of_lost_ones(job, flags):
+    running = job(*flags, restarts=2)
+    wait_until(lambda: running.answered() > 50, "pushes", LIMIT)
+    said = running.lose(1)
+    assert "server 1 has lost its tables: what its earlier process kept in " in said
+    assert "--ps_replicas=1" in said
+
+
+def test_a_server_that_dies_before_it_serves_has_lost_nothing(tmp_path, job):
+    (tmp_path / "first-time").touch()
+    running = job("--ps_checkpoint=kept", script="""
+import os, sys
+if os.environ["TRAINING_ROLE"] + os.environ["FLEETRUN_RANK"] == "PSERVER1" and os.path.exists("first-time"):
+    os.remove("first-time")
+    sys.exit(3)
+""" + COUNT)
+    wait_until(lambda: running.answered() > 50, "pushes", LIMIT)
+    rows, pushed = running.end()
+    assert rows == pushed
+    assert "server 1 is started again" in running.said()
+
+
+def test_a_job_that_is_started_again_whole_says_what_becomes_of_its_tables(job):
+    running = job("--ps_checkpoint=kept", "--restart=server=group,trainer=group", restarts=2)
+    wait_until(lambda: running.answered() > 50, "pushes", LIMIT)
+    before = [running.server(rank) for rank in (0, 1)]
+    os.kill(before[0], signal.SIGKILL)
+    wait_until(lambda: all(running.server(rank) != before[rank] for rank in (0, 1)), "other servers", LIMIT)
+    said = "attempt 1: the servers begin with empty tables, and of those before only what the script has"
+    wait_until(lambda: said in running.said(), "what was lost is said", LIMIT)
+    rows, pushed = running.end()
+    assert rows == pushed  # of the second attempt alone
+
+
+@pytest.mark.parametrize("found", ["resume", "require"])
+def test_a_job_that_resumes_is_not_started_again_without_what_it_has_kept(job, found):
+    first = job("--ps_checkpoint=kept", restarts=0)
+    wait_until(lambda: first.answered() > 50, "pushes", LIMIT)
+    first.end()
+    for name in ("enough", "result", "server-0", "server-1"):
+        (first.directory / name).unlink()
+    before = first.answered()
+    second = job("--ps_checkpoint=kept", f"--ps_checkpoint_found={found}", "--restart=trainer=group",
+                 restarts=2)
+    wait_until(lambda: second.answered() > before + 50, "pushes", LIMIT)
+    trainers = [int(path.read_text()) for path in second.directory.glob("trainer-*")]
+    shutil.rmtree(second.directory / "kept")
+    os.kill(trainers[0], signal.SIGKILL)
+    assert second.process.wait(LIMIT) != 0
+    assert "has lost its tables" in second.said() + second.logs(0) + second.logs(1)
+
+
+def test_servers_of_which_one_has_no_checkpoint_do_not_resume(job):
+    first = job("--ps_checkpoint=kept", restarts=0)
+    wait_until(lambda: first.answered() > 50, "pushes", LIMIT)
+    first.end()
+    shutil.rmtree(first.directory / "kept" / "server-00001")
+    (first.directory / "result").unlink()
+    second = job("--ps_checkpoint=kept", "--ps_checkpoint_found=resume", restarts=0)
+    assert second.process.wait(LIMIT) == 125
+    assert "has a checkpoint of server 0, and none of server 1" in second.said()
 
 
 @pytest.mark.parametrize("flags,says", [

@@ -115,4 +115,10 @@ TEST_CASE("the screen of a parameter-server job says what became of the tables")
   CHECK(
       kept.find("  tables: kept in /kept here; --ps_checkpoint='/kept here' --ps_checkpoint_found=resume") !=
       std::string::npos);
+  Report gone = failed();
+  gone.first->cause.text =
+      "exited with 1: fleetrun.Error: server 0 has lost its tables: what it kept is gone";
+  const std::string server_lost = cli::failure_screen(gone, plan, {}, "");
+  CHECK(server_lost.find("  tables: lost with that server's, but for what the script has saved") !=
+        std::string::npos);
 }

@@ -267,6 +267,23 @@ TEST_CASE("a server is started again alone, and the trainers go on") {
   CHECK_FALSE(state.failure());
 }
 
+TEST_CASE("in which start of all a role was ready is known afterwards") {
+  JobState state = ps({kServer, kTrainer}, budget_of(3));
+  state.begin();
+  CHECK_FALSE(state.ready_in(0));
+  state.on(RoleReady{0});
+  CHECK(state.ready_in(0) == 0);
+  state.on(Exited{1, kKilled});  // with it all are started again
+  state.on(Exited{0, kTerminated});
+  state.on(because(1));
+  state.on(Swept{});
+  state.on(BackoffElapsed{});
+  CHECK(state.group_attempt() == 1);
+  CHECK(state.ready_in(0) == 0);
+  state.on(RoleReady{0});
+  CHECK(state.ready_in(0) == 1);
+}
+
 TEST_CASE("trainers that end well while a server rests end the job, and it is not started again") {
   JobState state = ps({kServer, kTrainer}, budget_of(3));
   state.begin();

@@ -29,8 +29,10 @@ TEST_CASE("servers and trainers of one group are told the same run, and servers 
   CHECK(server == Environ{{"FLEETRUN_ATTEMPT", "3"},
                           {"FLEETRUN_PS_RUN", "12-1"},
                           {"FLEETRUN_SERVER_FIGURES", "/run/abcdef.server.0.figures"}});
-  CHECK(attempt_overlay(plan, plan.processes[1], kRun, {1, 1}) ==
+  CHECK(attempt_overlay(plan, plan.processes[1], kRun, {1, 1, 1}) ==
         Environ{{"FLEETRUN_ATTEMPT", "1"}, {"FLEETRUN_PS_RUN", "12-1"}});
+  CHECK(attempt_overlay(plan, plan.processes[0], kRun, {3, 1, 0}).value_or("FLEETRUN_PS_SERVED", "") ==
+        "12-0");
 }
 
 TEST_CASE("where there is no place for a secret or for figures, nobody is told one") {

@@ -23,12 +23,14 @@ TEST_CASE("what the environment says") {
                         {"FLEETRUN_PS_CHECKPOINT_INTERVAL", "5"},
                         {"FLEETRUN_PS_LOG_SYNC", "power"},
                         {"FLEETRUN_PS_CHECKPOINT_FOUND", "resume"},
-                        {"FLEETRUN_PS_RUN", "r1"}};
+                        {"FLEETRUN_PS_RUN", "r1"},
+                        {"FLEETRUN_PS_SERVED", "r0"}};
   const Durability durability = durability_of(environ);
   CHECK(durability.directory == "/there");
   CHECK(durability.interval == 5s);
   CHECK(durability.sync == LogSync::power);
   CHECK(durability.run == "r1");
+  CHECK(durability.served == "r0");
   CHECK(durability.found == FoundCheckpoint::resume);
   CHECK(durability_of(Environ{{"FLEETRUN_PS_CHECKPOINT_FOUND", "replace"}}).found ==
         FoundCheckpoint::replace);

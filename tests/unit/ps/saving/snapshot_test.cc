@@ -372,6 +372,30 @@ TEST_CASE("dense tables may be split in another way than when they were saved") 
   }
 }
 
+TEST_CASE("a trainer does not take a server with empty tables beside one that goes on from a checkpoint") {
+  const auto greeting = [](std::uint32_t finds) {
+    wire::Greeting answer;
+    answer.finds = finds;
+    return answer;
+  };
+  for (const bool is_empty_first : {false, true}) {
+    Welcome welcome;
+    welcome.add(0, greeting(is_empty_first ? wire::kBeganEmpty : wire::kResumed));
+    welcome.add(1, greeting(0));  // it was started again since then
+    welcome.add(2, greeting(is_empty_first ? wire::kBeganEmpty : wire::kResumed));
+    const fleetrun::Error error =
+        error_of([&] { welcome.add(3, greeting(is_empty_first ? wire::kResumed : wire::kBeganEmpty)); });
+    CHECK(error.kind() == fleetrun::ErrorKind::data);
+    CHECK(std::string(error.what()) ==
+          (is_empty_first
+               ? "server 2 begins with empty tables, and server 3 goes on from the checkpoint of an "
+                 "earlier run"
+               : "server 3 begins with empty tables, and server 2 goes on from the checkpoint of an "
+                 "earlier run"));
+    CHECK(error.hint().find("--ps_checkpoint_found=replace") != std::string::npos);
+  }
+}
+
 TEST_CASE("a trainer does not take servers that were started from different saves") {
   Welcome welcome;
   wire::Greeting answer;

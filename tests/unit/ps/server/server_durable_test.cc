@@ -437,6 +437,53 @@ TEST_CASE("a run that is to go on from nothing begins with empty tables and says
   CHECK(said.size() == 1);
 }
 
+TEST_CASE("a server that has served does not begin with empty tables where what it kept is gone") {
+  const TempDir directory;
+  ServerOptions mine = options(directory);
+  mine.durability.run = "1-0";
+  const auto own = directory.path() / "server-00000";
+  const auto is_lost = [&] {
+    std::filesystem::remove_all(own);
+    const Error error = error_of([&] { Server{mine}; });
+    CHECK(error.kind() == ErrorKind::data);
+    CHECK(error.hint().find("--ps_replicas=1") != std::string::npos);
+    return std::string(error.what()) ==
+           "server 0 has lost its tables: what its earlier process kept in " + own.string() + " is gone";
+  };
+  { Server server(mine); }
+  mine.durability.served = "1-0";
+  CHECK(Server(mine).recovery());
+  CHECK(is_lost());
+  CHECK(is_lost());  // and the next process does not take what that one left for its own
+  // All are started again together: with nothing, unless they are to go on with what there was.
+  mine.durability.run = "1-1";
+  CHECK_FALSE(Server(mine).recovery());
+  mine.durability.run = "1-2";
+  for (const auto found : {FoundCheckpoint::resume, FoundCheckpoint::require}) {
+    mine.durability.found = found;
+    CHECK(is_lost());
+  }
+  mine.durability.served.clear();
+  mine.durability.found = FoundCheckpoint::resume;
+  CHECK_FALSE(Server(mine).recovery());
+}
+
+TEST_CASE("a trainer is told who goes on from an earlier run and who was to") {
+  const TempDir directory;
+  ServerOptions mine = options(directory);
+  const auto finds = [&](const char* run, FoundCheckpoint found) {
+    mine.durability.run = run;
+    mine.durability.found = found;
+    Server server(mine);
+    return hello(server, 0).finds;
+  };
+  CHECK(finds("1-0", FoundCheckpoint::refuse) == 0);
+  CHECK(finds("1-0", FoundCheckpoint::refuse) == 0);
+  CHECK(finds("2-0", FoundCheckpoint::resume) == wire::kResumed);
+  std::filesystem::remove_all(directory.path() / "server-00000");
+  CHECK(finds("3-0", FoundCheckpoint::resume) == wire::kBeganEmpty);
+}
+
 TEST_CASE("a run that ended while it took another's checkpoint over is gone on from by the next") {
   const TempDir directory;
   ServerOptions mine = options(directory);
