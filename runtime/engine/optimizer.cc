@@ -184,6 +184,7 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
                    {"l2_decay", config.l2_decay},
                    {"lazy_rows", config.lazy_rows},
                    {"own_decay", config.own_decay},
+                   {"older_formula", config.older_formula},
                    {"always_adapts", config.always_adapts},
                    {"lars_coefficient", config.lars_coefficient},
                    {std::string(kRoleAttribute), std::string("update")}};

@@ -46,6 +46,10 @@ struct OptimizerConfig {
   double own_decay = 0.0;
   /// Parameters without own_decay.
   std::set<std::string> undecayed = {};
+  /// As in Paddle 1.x: adam adds epsilon as it is, instead of times sqrt(1 - beta2^t); lamb corrects no bias
+  /// and adapts every parameter; adadelta, in one process and with collectives, moves by a mean of updates
+  /// that has the one of this step.
+  bool older_formula = false;
   /// lamb adapts the steps of parameters without decay too.
   bool always_adapts = false;
   /// adam in dense tables follows the rule adam_d2sum (ps/base/table_config.h).

@@ -95,6 +95,9 @@ ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& paramet
   const OptimizerConfig config = engine::config_of(shared, parameter);
   ps::UpdateRule rule;
   rule.kind = kind_of(config.kind);
+  if (rule.kind == ps::UpdateRule::Kind::adam && config.older_formula) {
+    rule.kind = ps::UpdateRule::Kind::pow_adam;
+  }
   rule.learning_rate = static_cast<float>(config.learning_rate);
   rule.beta1 = static_cast<float>(config.beta1);
   rule.beta2 = static_cast<float>(config.beta2);

@@ -165,13 +165,13 @@ void ftrl_step(const Rule& rule, float* w, const float* g, float* squared, float
 }
 
 void adadelta_step(const Rule& rule, float* w, const float* g, float* squares, float* updates,
-                   std::size_t size) {
+                   std::size_t size, bool older) {
   const float rate = rule.learning_rate, rho = rule.rho, epsilon = rule.epsilon;
   for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
     squares[i] = rho * squares[i] + (1.0f - rho) * gradient * gradient;
     const float update = std::sqrt((updates[i] + epsilon) / (squares[i] + epsilon)) * gradient;
     updates[i] = rho * updates[i] + (1.0f - rho) * update * update;
-    w[i] -= rate * update;
+    w[i] -= rate * (older ? std::sqrt((updates[i] + epsilon) / (squares[i] + epsilon)) * gradient : update);
   });
 }
 
@@ -198,10 +198,10 @@ double norm_of(const float* values, std::size_t size) {
 }
 
 /// `ratio` is scratch of `size`.
-void lamb_step(const Rule& rule, std::int64_t step, bool adapts, float* w, const float* g, float* m, float* v,
-               float* ratio, std::size_t size) {
+void lamb_step(const Rule& rule, std::int64_t step, bool adapts, bool older, float* w, const float* g,
+               float* m, float* v, float* ratio, std::size_t size) {
   const float b1 = rule.beta1, b2 = rule.beta2, epsilon = rule.epsilon, decay = rule.own_decay;
-  const float left1 = left_of(b1, step), left2 = left_of(b2, step);
+  const float left1 = older ? 1.0f : left_of(b1, step), left2 = older ? 1.0f : left_of(b2, step);
   for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
     m[i] = b1 * m[i] + (1.0f - b1) * gradient;
     v[i] = b2 * v[i] + (1.0f - b2) * gradient * gradient;
@@ -209,7 +209,8 @@ void lamb_step(const Rule& rule, std::int64_t step, bool adapts, float* w, const
   });
   float rate = rule.learning_rate;
   const double of_w = norm_of(w, size), of_ratio = norm_of(ratio, size);
-  if ((decay > 0.0f || adapts) && of_w > 0.0 && of_ratio > 0.0) rate *= static_cast<float>(of_w / of_ratio);
+  if ((decay > 0.0f || adapts || older) && of_w > 0.0 && of_ratio > 0.0)
+    rate *= static_cast<float>(of_w / of_ratio);
   for (std::size_t i = 0; i < size; ++i) w[i] -= rate * ratio[i];
 }
 
@@ -234,12 +235,12 @@ struct AdamStep {
   Rule rule;
   float rate, epsilon;
 
-  AdamStep(const Rule& in_rule, std::int64_t step) : rule(in_rule) {
+  AdamStep(const Rule& in_rule, std::int64_t step, bool older) : rule(in_rule) {
     const double t = static_cast<double>(step);
     const double correction = std::sqrt(1.0 - std::pow(static_cast<double>(rule.beta2), t));
     rate = static_cast<float>(rule.learning_rate * correction /
                               (1.0 - std::pow(static_cast<double>(rule.beta1), t)));
-    epsilon = static_cast<float>(rule.epsilon * correction);
+    epsilon = older ? rule.epsilon : static_cast<float>(rule.epsilon * correction);
   }
 
   /// In rows without a key (`g` is null) Paddle 2.6 on CPUs does not correct epsilon.
@@ -385,9 +386,9 @@ Kernel prepare_ftrl(const Preparation& p) {
 Kernel prepare_adam(const Preparation& p) {
   const bool lazy = attribute(p.op, "lazy_rows", false);
   return [stepped = Stepped(p, !lazy), first = p.output(1), second = p.output(2), steps = p.output(3),
-          prepared = Rule(p)]() mutable {
+          prepared = Rule(p), older = attribute(p.op, "older_formula", false)]() mutable {
     const std::int64_t now = ++steps->values<std::int64_t>()[0];
-    const AdamStep step(prepared.now(), stepped.keys == nullptr ? now : now + 1);
+    const AdamStep step(prepared.now(), stepped.keys == nullptr ? now : now + 1, older);
     stepped.run([&](std::size_t at, const float* g, std::size_t size) {
       step.apply(data_of(stepped.parameter) + at, g, data_of(first) + at, data_of(second) + at, size);
     });
@@ -395,11 +396,11 @@ Kernel prepare_adam(const Preparation& p) {
 }
 
 Kernel prepare_adadelta(const Preparation& p) {
-  return [stepped = Stepped(p, true), squares = p.output(1), updates = p.output(2),
-          prepared = Rule(p)]() mutable {
+  return [stepped = Stepped(p, true), squares = p.output(1), updates = p.output(2), prepared = Rule(p),
+          older = attribute(p.op, "older_formula", false)]() mutable {
     stepped.run([&, rule = prepared.now()](std::size_t at, const float* g, std::size_t size) {
       adadelta_step(rule, data_of(stepped.parameter) + at, g, data_of(squares) + at, data_of(updates) + at,
-                    size);
+                    size, older);
     });
   };
 }
@@ -418,12 +419,12 @@ Kernel prepare_adamax(const Preparation& p) {
 Kernel prepare_lamb(const Preparation& p) {
   return [stepped = Stepped(p, true), first = p.output(1), second = p.output(2), steps = p.output(3),
           prepared = Rule(p), adapts = attribute(p.op, "always_adapts", false),
-          ratio = std::vector<float>()]() mutable {
+          older = attribute(p.op, "older_formula", false), ratio = std::vector<float>()]() mutable {
     if (stepped.keys != nullptr) fail(*stepped.op, "its step needs the gradients of all rows");
     const std::int64_t now = ++steps->values<std::int64_t>()[0];
     ratio.resize(stepped.parameter->size());
     stepped.run([&, rule = prepared.now()](std::size_t, const float* g, std::size_t size) {
-      lamb_step(rule, now, adapts, data_of(stepped.parameter), g, data_of(first), data_of(second),
+      lamb_step(rule, now, adapts, older, data_of(stepped.parameter), g, data_of(first), data_of(second),
                 ratio.data(), size);
     });
   };
@@ -466,9 +467,10 @@ std::span<const OperatorDefinition> update_operators() {
         "Moment1, Moment2, Step",
         "t += 1, m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g * g, w -= lr * sqrt(1 - "
         "beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon * sqrt(1 - beta2^t)); with Keys t + 1 instead of "
-        "t in w, and epsilon alone in rows without a key",
-        "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8; lazy_rows "
-        "= false; own_decay = 0 (w -= lr * own_decay * w before: Loshchilov and Hutter 2019)"}},
+        "t in w, and epsilon alone in rows without a key, or with older_formula in all",
+        "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8; "
+        "older_formula = false; lazy_rows = false; own_decay = 0 (w -= lr * own_decay * w before: Loshchilov "
+        "and Hutter 2019)"}},
       {"momentum",
        infer_update,
        prepare_momentum,
@@ -512,8 +514,8 @@ std::span<const OperatorDefinition> update_operators() {
        {"(Parameter, Gradient, Keys or none, Rate or none, Squares, Updates) -> Parameter, Squares, Updates",
         "s = rho * s + (1 - rho) * g * g, d = sqrt((u + epsilon) / (s + epsilon)) * g, u = rho * u + (1 - "
         "rho) * "
-        "d * d, w -= lr * d",
-        "learning_rate; l1_decay = 0; l2_decay = 0; rho = 0.95; epsilon = 1e-8"}},
+        "d * d, w -= lr * d; with older_formula d is computed once more for that, with the new u",
+        "learning_rate; l1_decay = 0; l2_decay = 0; rho = 0.95; epsilon = 1e-8; older_formula = false"}},
       {"lamb",
        infer_update,
        prepare_lamb,
@@ -523,11 +525,9 @@ std::span<const OperatorDefinition> update_operators() {
         "m and v as adam's, r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + own_decay * w, w "
         "-= lr "
         "* |w| / |r| * r, or lr * r where a norm is 0 or there is neither own_decay nor always_adapts. You "
-        "et al. "
-        "2020",
+        "et al. 2020. With older_formula: m and v without the powers, and always by the norms",
         "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8; own_decay = "
-        "0; "
-        "always_adapts = false"}},
+        "0; always_adapts = false; older_formula = false"}},
       {"lars_momentum",
        infer_update,
        prepare_lars,

@@ -87,10 +87,9 @@ def moved(make):
 
 pairs = (
     (lambda: fluid.optimizer.Adamax(0.1, 0.8, 0.99, 1e-6), lambda: paddle.optimizer.Adamax(0.1, 0.8, 0.99, 1e-6)),
-    (lambda: fluid.optimizer.AdadeltaOptimizer(0.3, 1e-5, 0.9), lambda: paddle.optimizer.Adadelta(0.3, 1e-5, 0.9)),
-    (lambda: fluid.optimizer.LambOptimizer(0.1, 0.02), lambda: paddle.optimizer.Lamb(0.1, 0.02)),
-    (lambda: fluid.optimizer.Adadelta(0.3, regularization=fluid.regularizer.L2Decay(0.1)),
-     lambda: paddle.optimizer.Adadelta(0.3, weight_decay=0.1)),
+    (lambda: fluid.optimizer.RMSPropOptimizer(0.1, 0.9), lambda: paddle.optimizer.RMSProp(0.1, 0.9)),
+    (lambda: fluid.optimizer.Adagrad(0.3, regularization=fluid.regularizer.L2Decay(0.1)),
+     lambda: paddle.optimizer.Adagrad(0.3, weight_decay=0.1)),
 )
 for older, newer in pairs:
     one, other = moved(older), moved(newer)
@@ -101,6 +100,40 @@ except paddle.Error as error:
     assert "LambOptimizer(regularization=" in str(error)
 else:
     raise AssertionError("accepted")
+""")
+
+
+def test_steps_are_those_of_1_x(run):
+    """The numbers are Paddle 1.8.5's."""
+    run("""
+import numpy as np
+from fleetrun import fluid
+
+def moved(optimizer, slope, start=(0.5,)):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [None, len(start)])
+        first = fluid.initializer.NumpyArrayInitializer(np.array(start, "float32").reshape(-1, 1))
+        out = fluid.layers.fc(x, 1, param_attr=fluid.ParamAttr("w", initializer=first), bias_attr=False)
+        optimizer.minimize(fluid.layers.mean(out) * slope)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        feed = {"x": np.array([[1.0, 0.5][:len(start)]], "float32")}
+        w = fluid.global_scope().find_var("w").get_tensor()
+        return [np.ravel([exe.run(main, feed=feed), np.array(w)][1]).tolist() for _ in range(3)]
+
+for optimizer, slope, expected in (
+    (fluid.optimizer.Adam(0.002), 1e-6, [-0.0015195, -0.0031539, -0.0048450]),
+    (fluid.optimizer.Adam(0.002), 1e-8, [-0.0000613, -0.0001469, -0.0002507]),
+    (fluid.optimizer.Adadelta(0.002), 1.0, [-0.0063245, -0.0118488, -0.0170914]),
+    (fluid.optimizer.Adadelta(0.5), 1e-3, [-0.0009989, -0.0019968, -0.0029939]),
+):
+    got = np.ravel(moved(optimizer, slope)) - 0.5
+    np.testing.assert_allclose(got, expected, atol=2e-7)
+for decay, expected in ((0.0, [[0.461921, 0.161922], [0.427309, 0.127311], [0.395781, 0.095783]]),
+                        (0.5, [[0.461075, 0.162787], [0.425919, 0.128802], [0.393999, 0.097801]])):
+    got = moved(fluid.optimizer.LambOptimizer(0.1, decay), 1.0, (0.5, 0.2))
+    np.testing.assert_allclose(got, expected, atol=2e-6)
 """)
 
 

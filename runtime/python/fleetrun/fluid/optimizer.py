@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from fleetrun import _lazy
-from fleetrun._arguments import refuse
+from fleetrun._arguments import refuse, warn_once
 from fleetrun._types import Any, Callable, Parameter
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer import older, optimizers
@@ -73,7 +73,9 @@ class AdagradOptimizer(optimizers.Adagrad):
 
 
 class AdamOptimizer(optimizers.Adam):
-    """paddle.optimizer.Adam."""
+    """paddle.optimizer.Adam, but that epsilon is added to the root of the moment as it is."""
+
+    older_formula = True
 
     def __init__(
         self,
@@ -110,7 +112,10 @@ class AdamaxOptimizer(optimizers.Adamax):
 
 
 class AdadeltaOptimizer(optimizers.Adadelta):
-    """paddle.optimizer.Adadelta."""
+    """paddle.optimizer.Adadelta of rate 1, for Paddle 1.x takes a rate and moves by none. In one process it
+    moves by a mean of updates that has the one of this step."""
+
+    older_formula = True
 
     def __init__(
         self,
@@ -122,11 +127,18 @@ class AdadeltaOptimizer(optimizers.Adadelta):
         grad_clip: Clip | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, epsilon, rho, parameter_list, regularization, grad_clip)
+        if learning_rate != 1.0:
+            warn_once(
+                "rate of Adadelta", "fluid.optimizer.Adadelta: learning_rate has no effect, as in Paddle 1.x"
+            )
+        super().__init__(1.0, epsilon, rho, parameter_list, regularization, grad_clip)
 
 
 class LambOptimizer(optimizers.Lamb):
-    """paddle.optimizer.Lamb, which has a decay of its own: another is refused."""
+    """paddle.optimizer.Lamb, which has a decay of its own: another is refused. It corrects no bias, and
+    scales the steps of parameters without decay, too."""
+
+    older_formula = True
 
     def __init__(
         self,

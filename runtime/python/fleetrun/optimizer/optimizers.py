@@ -394,6 +394,8 @@ class Adam(Optimizer):
     """
 
     kind = "adam"
+    # Whether epsilon is added as it is, as in Paddle 1.x.
+    older_formula = False
 
     def __init__(
         self,
@@ -419,6 +421,7 @@ class Adam(Optimizer):
             beta2=beta2,
             epsilon=epsilon,
             lazy_rows=bool(lazy_mode),
+            older_formula=self.older_formula,
         )
 
 
@@ -484,6 +487,8 @@ class Adadelta(Optimizer):
     d * d; w -= learning_rate * d."""
 
     kind = "adadelta"
+    # Whether w moves by the new u, as in Paddle 1.x.
+    older_formula = False
 
     def __init__(
         self,
@@ -495,7 +500,16 @@ class Adadelta(Optimizer):
         grad_clip: Clip | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, grad_clip, {}, parameters, rho=rho, epsilon=epsilon)
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            grad_clip,
+            {},
+            parameters,
+            rho=rho,
+            epsilon=epsilon,
+            older_formula=self.older_formula,
+        )
 
 
 class Lamb(Optimizer):
@@ -504,6 +518,8 @@ class Lamb(Optimizer):
     In one process or with collectives: a table on servers has a part of each parameter only."""
 
     kind = "lamb"
+    # Whether no bias is corrected, and every parameter's step scaled, as in Paddle 1.x.
+    older_formula = False
 
     def __init__(
         self,
@@ -530,6 +546,7 @@ class Lamb(Optimizer):
             epsilon=epsilon,
             own_decay=lamb_weight_decay,
             always_adapts=bool(always_adapt),
+            older_formula=self.older_formula,
         )
         self._excludes = exclude_from_weight_decay_fn
 
