@@ -5,6 +5,7 @@
 #include "cli/agent_command.h"
 #include "cli/attach_command.h"
 #include "cli/check_command.h"
+#include "cli/complete_command.h"
 #include "cli/data_command.h"
 #include "cli/doctor_command.h"
 #include "cli/export_command.h"
@@ -58,6 +59,7 @@ constexpr Command kCommands[] = {
     {"help", "say what a command or a flag does", run_help_command, shows},
     {"version", "say which version this is", run_version_command, shows},
     {"agent", "", run_agent_command, acts},
+    {"complete", "", run_complete_command, shows},
 };
 
 constexpr std::size_t shown_commands() {

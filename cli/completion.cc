@@ -41,17 +41,15 @@ std::vector<Word> words() {
   return all;
 }
 
-/// The subcommands behind which a launch is written.
-std::vector<std::string> launching() {
+/// The subcommands behind which a launch is written, or the others: what follows these, `fleetrun complete`
+/// knows.
+std::string subcommands(bool launching) {
   std::vector<std::string> names;
   for (const Command& subcommand : commands()) {
-    if (subcommand.kind == Command::Kind::launches) names.emplace_back(subcommand.name);
+    if ((subcommand.kind == Command::Kind::launches) == launching) names.emplace_back(subcommand.name);
   }
-  return names;
+  return join(names, " ");
 }
-
-/// The subcommands whose first word is a running job.
-constexpr std::string_view kOfJobs = "status top logs attach stop report";
 
 /// `text` between single quotes, as bash and zsh read it; fish has another way to write the quote itself.
 std::string in_quotes(std::string_view text, std::string_view quote = "'\\''") {
@@ -78,6 +76,14 @@ constexpr const char* kBashTail = R"(    *) return 1 ;;
 _fleetrun() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} index script=
   COMPREPLY=()
+  if [[ $COMP_CWORD -ge 2 && " $_fleetrun_asked " == *" ${COMP_WORDS[1]} "* ]]; then
+    mapfile -t COMPREPLY < <("${COMP_WORDS[0]}" complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    if [[ ${#COMPREPLY[@]} == 0 ]]; then
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "${word#=}")
+    fi
+    return
+  fi
   # '=' is a word of its own here: "--bind" "=" "co"
   if [[ $word == = ]]; then
     _fleetrun_value "$previous" ""
@@ -103,11 +109,7 @@ _fleetrun() {
     esac
   done
   COMPREPLY=()
-  if [[ $index == 1 && $COMP_CWORD == 2 && " $_fleetrun_of_jobs " == *" $script "* ]]; then
-    while read -r index; do
-      [[ $index == "$word"* ]] && COMPREPLY+=("$index")
-    done < <("${COMP_WORDS[0]}" list --names 2>/dev/null)
-  elif [[ -n $script ]]; then
+  if [[ -n $script ]]; then
     compopt -o filenames
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   elif [[ $index -gt $COMP_CWORD ]]; then
@@ -153,8 +155,8 @@ std::string bash_script() {
   text.append(kBashTail);
   std::vector<std::string> names;
   for (const Command& subcommand : commands()) names.emplace_back(subcommand.name);
-  text.append("_fleetrun_launching=").append(in_quotes(join(launching(), " "))).append("\n");
-  text.append("_fleetrun_of_jobs=").append(in_quotes(kOfJobs)).append("\n");
+  text.append("_fleetrun_launching=").append(in_quotes(subcommands(true))).append("\n");
+  text.append("_fleetrun_asked=").append(in_quotes(subcommands(false))).append("\n");
   text.append("_fleetrun_flags=").append(in_quotes(join(flags, " "))).append("\n");
   text.append("_fleetrun_optional=").append(in_quotes(join(optional, " "))).append("\n");
   return text.append("_fleetrun_subcommands=").append(in_quotes(join(names, " "))).append("\n");
@@ -183,7 +185,7 @@ std::string zsh_script() {
   std::string text =
       "#compdef fleetrun\n# made by `fleetrun --completion=zsh`\n_fleetrun() {\n  local -a subcommands "
       "flags\n";
-  text.append("  local fleetrun_of_jobs=").append(in_quotes(kOfJobs)).append("\n");
+  text.append("  local fleetrun_asked=").append(in_quotes(subcommands(false))).append("\n");
   text.append("  subcommands=(\n");
   for (const Command& subcommand : commands())
     text.append("    ")
@@ -206,16 +208,18 @@ std::string zsh_script() {
     }
   }
   text.append("  )\n  local launching=0\n  if (( CURRENT > 2 )) && [[ ${words[2]} == (")
-      .append(join(launching(), "|"))
+      .append(join(split(subcommands(true), ' '), "|"))
       .append(") ]]; then\n    launching=1\n    words[2]=()\n    (( CURRENT-- ))\n  fi\n");
   return text.append(R"zsh(  # Who types '-' in a flag means '_'.
   [[ ${words[CURRENT]} == --*-* ]] && flags=("${(@)flags/(#m)--[a-z_]##/--${${MATCH#--}//_/-}}")
   _arguments -S $flags '1:script:_fleetrun_scripts' '*::argument:_fleetrun_arguments'
 }
 _fleetrun_arguments() {
-  if (( CURRENT == 2 )) && [[ " $fleetrun_of_jobs " == *" ${words[1]} "* ]]; then
-    local -a jobs=(${(f)"$(fleetrun list --names 2>/dev/null)"})
-    compadd -a jobs
+  local -a found
+  [[ " $fleetrun_asked " == *" ${words[1]} "* ]] &&
+    found=(${(f)"$(fleetrun complete "${(@)words[1,CURRENT]}" 2>/dev/null)"})
+  if (( $#found )); then
+    compadd -a found
   else
     _files
   fi
@@ -251,9 +255,12 @@ function __fleetrun_before_script
     end
     return 0
 end
-function __fleetrun_at_job
+function __fleetrun_found
     set -l words (commandline -opc)
-    test (count $words) = 2; and contains -- "$words[2]" $__fleetrun_of_jobs
+    set -g __fleetrun_answers
+    test (count $words) -ge 2; and contains -- "$words[2]" $__fleetrun_asked
+    and set __fleetrun_answers (fleetrun complete $words[2..-1] (commandline -ct) 2>/dev/null)
+    test (count $__fleetrun_answers) -gt 0
 end
 function __fleetrun_first_word
     test (count (commandline -opc)) = 1
@@ -281,9 +288,9 @@ end
         .append(" -d ")
         .append(in_quotes(subcommand.summary, "\\'"))
         .append("\n");
-  lines.append("complete -c fleetrun -n __fleetrun_at_job -f -a '(fleetrun list --names 2>/dev/null)'\n");
-  text.append("set -g __fleetrun_of_jobs ").append(kOfJobs).append("\n");
-  text.append("set -g __fleetrun_launching ").append(join(launching(), " ")).append("\n");
+  lines.append("complete -c fleetrun -n __fleetrun_found -f -a '$__fleetrun_answers'\n");
+  text.append("set -g __fleetrun_asked ").append(subcommands(false)).append("\n");
+  text.append("set -g __fleetrun_launching ").append(subcommands(true)).append("\n");
   return text.append("set -g __fleetrun_valued").append(valued).append("\n").append(lines);
 }
 

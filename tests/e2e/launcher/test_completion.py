@@ -31,8 +31,26 @@ CASES = [
     ("fleetrun train.py ru", {"runs", "rude.txt"}, {"rumours"}),
     ("fleetrun stop ", {"rumours", "abcdef"}, set()),
     ("fleetrun logs ru", {"rumours"}, {"abcdef"}),
-    ("fleetrun logs x ru", set(), {"rumours"}),
+    ("fleetrun logs x ru", {"runs"}, {"rumours"}),
+    ("fleetrun logs --rank=", {"0", "1"}, {"train.py"}),
+    ("fleetrun logs --rank 1", {"1"}, {"0"}),
+    ("fleetrun logs --fo", {"--follow"}, {"--force", "train.py"}),
 ]
+
+# `fleetrun complete` of two jobs, one of which has two ranks.
+LISTER = r"""#!/bin/sh
+case "$*" in
+  "complete stop"*|"complete logs ru"|"complete attach"*) offered="rumours abcdef" ;;
+  "complete logs --rank = "*|"complete logs --rank "[01]) offered="0 1" ;;
+  "complete logs --rank =") exec printf '0\n1\n' ;;
+  "complete logs --rank="*) offered="--rank=0 --rank=1" ;;
+  "complete logs --fo") offered="--follow" ;;
+esac
+for last in "$@"; do :; done
+for word in $offered; do
+  case $word in "$last"*) echo "$word" ;; esac
+done
+"""
 
 BASH = r"""
 source fleetrun.bash
@@ -70,7 +88,7 @@ def folder(tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "bin").mkdir()
     lister = tmp_path / "bin" / "fleetrun"
-    lister.write_text("#!/bin/sh\n[ \"$*\" = 'list --names' ] && printf 'rumours\\nabcdef\\n'\n")
+    lister.write_text(LISTER)
     lister.chmod(0o755)
     return tmp_path
 
@@ -115,6 +133,7 @@ def test_fish(folder, line, wanted, unwanted):
         ("fleetrun stat", "fleetrun status "),
         ("fleetrun train.py --server_n", "fleetrun train.py --server_n"),
         ("fleetrun attach ab", "fleetrun attach abcdef "),
+        ("fleetrun logs --fo", "fleetrun logs --follow "),
         ("fleetrun --log_dir ru", "fleetrun --log_dir runs/"),
     ],
 )
@@ -133,3 +152,31 @@ def test_the_names_of_running_jobs_are_listed_for_shells(work):
     job = work.start("--job_id=completed", "t.py")
     job.wait_for_log("workerlog.0", "up")
     wait_until(lambda: "completed" in work.run("list", "--names").out.split(), "the job is listed")
+
+
+def test_what_follows_a_subcommand(work):
+    work.script("t.py", "import os, socket, time\n"
+                        "if os.environ['TRAINING_ROLE'] == 'PSERVER':\n"
+                        "    s = socket.create_server(('', int(os.environ['PADDLE_PORT'])))\n"
+                        "print('up', flush=True)\ntime.sleep(60)\n")
+    job = work.start("--job_id=completed", "--trainer_num=2", "--server_num=1", "--run_mode=ps", "t.py")
+    job.wait_for_log("workerlog.1", "up")
+
+    def offered(*words):
+        return work.run("complete", *words).out.split()
+
+    wait_until(lambda: "completed" in offered("stop", ""), "the job is offered")
+    assert offered("logs", "compl") == ["completed"]
+    assert offered("logs", "completed", "--rank", "") == ["0", "1"]
+    assert offered("logs", "completed", "--rank=0,") == ["--rank=0,0", "--rank=0,1"]
+    assert offered("logs", "completed", "--rank", "=") == ["0", "1"], "bash has '=' as a word"
+    assert offered("logs", "completed", "--role", "=", "s") == ["server"]
+    assert offered("logs", "completed", "-r", "1") == ["1"]
+    assert offered("logs", "--log-d") == [] and offered("logs", "--log_d") == ["--log_dir"]
+    assert {"USR1", "USR2"} <= set(offered("stop", "--signal", "US"))
+    assert offered("ui", "--job", "comp") == ["completed"]
+    assert {"stat", "get", "save"} <= set(offered("ps", "")) and offered("ps", "sta") == ["stat"]
+    assert offered("ps", "--job=comp") == ["--job=completed"]
+    assert set(offered("data", "")) >= {"head", "check", "convert"}
+    for nothing in (["logs", "--log_dir", ""], ["plot", ""], ["trace", ""], ["no_command", ""], ["logs"], []):
+        assert offered(*nothing) == [], nothing
