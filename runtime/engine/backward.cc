@@ -38,7 +38,7 @@ class Backward final : public GradientBuilder {
  public:
   explicit Backward(Program& program) : program_(program) {}
 
-  std::vector<ParameterGradient> run(const std::string& loss);
+  std::vector<ParameterGradient> run(const std::string& loss, const std::set<std::string>& asked);
   std::map<std::string, std::string> run(const std::map<std::string, std::string>& given,
                                          const std::set<std::string>& wanted);
 
@@ -82,7 +82,9 @@ class Backward final : public GradientBuilder {
   }
 
  private:
+  void mark_sources();
   void mark_wanted(std::size_t operators);
+  void expect_gradients_of_gradients(const std::string& loss) const;
   void differentiate(const Operator& op);
   void add_up(const std::string& name);
   void append_row_gradient(const std::string& parameter, const RowLookups& lookups);
@@ -102,11 +104,14 @@ class Backward final : public GradientBuilder {
   std::map<std::string, RowLookups> rows_;
 };
 
-void Backward::mark_wanted(std::size_t operators) {
+void Backward::mark_sources() {
   for (const auto& [name, variable] : program_.variables()) {
     const bool is_asked = variable.trainable || (variable.is_data && !variable.stop_gradient);
     if (is_asked && has_gradients(variable.type)) wanted_.insert(name);
   }
+}
+
+void Backward::mark_wanted(std::size_t operators) {
   std::map<std::string, std::pair<int, int>> uses;  // by row lookups, otherwise
   for (std::size_t i = 0; i < operators; ++i) {
     const Operator& op = program_.operators()[i];
@@ -132,11 +137,32 @@ void Backward::mark_wanted(std::size_t operators) {
   }
 }
 
+/// Throws where the loss is computed from a gradient through which none would flow to what wants it.
+void Backward::expect_gradients_of_gradients(const std::string& loss) const {
+  std::set<std::string> needed{loss};
+  const auto& operators = program_.operators();
+  for (auto op = operators.rbegin(); op != operators.rend(); ++op) {
+    const auto made = std::ranges::find_if(op->outputs, [&](const std::string& name) {
+      return needed.contains(name) && !program_.variable(name).stop_gradient;
+    });
+    if (made == op->outputs.end()) continue;
+    needed.insert(op->inputs.begin(), op->inputs.end());
+    const bool is_asked =
+        std::ranges::any_of(op->inputs, [&](const std::string& name) { return wanted_.contains(name); });
+    if (!is_asked || !has_role(*op, "backward") || find_operator(op->type)->gradient != nullptr) continue;
+    throw Error(ErrorKind::config,
+                loss + " is computed from " + *made + ", a gradient of " + op->type +
+                    ", which has none of its own here",
+                "take it for a constant (" + *made + ".stop_gradient = True), or train with the real Paddle");
+  }
+}
+
 void Backward::declare_gradient(const std::string& gradient, const Variable& of) {
   Variable variable;
   variable.name = gradient;
   variable.type = of.type;
   variable.shape = of.shape;
+  variable.stop_gradient = false;
   program_.add_variable(std::move(variable));
 }
 
@@ -193,6 +219,7 @@ std::map<std::string, std::string> Backward::run(const std::map<std::string, std
                                                  const std::set<std::string>& wanted) {
   const std::size_t operators = program_.operators().size();
   wanted_ = wanted;
+  mark_sources();
   mark_wanted(operators);
   for (std::size_t i = 0; i < operators; ++i) {
     const Operator& op = program_.operators()[i];
@@ -209,15 +236,20 @@ std::map<std::string, std::string> Backward::run(const std::map<std::string, std
   return result;
 }
 
-std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss) {
+std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss,
+                                             const std::set<std::string>& asked) {
   const Variable& loss = program_.variable(name_of_loss);
   if (count(loss.shape) != 1) {
     throw Error(ErrorKind::config, "the loss '" + name_of_loss + "' has the shape " + to_string(loss.shape),
                 "take its mean or its sum: a loss is one value");
   }
   const std::size_t operators = program_.operators().size();
+  wanted_ = asked;
+  if (asked.empty()) mark_sources();
   mark_wanted(operators);
+  expect_gradients_of_gradients(name_of_loss);
   if (!wanted_.contains(name_of_loss)) {
+    if (!asked.empty()) return {};
     throw Error(
         ErrorKind::config,
         "the loss '" + name_of_loss + "' depends on no trainable parameter through differentiable operators");
@@ -240,6 +272,7 @@ std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss) {
       fed.push_back(name);
   }
   for (const std::string& name : fed) add_up(name);
+  for (const std::string& name : asked) add_up(name);
   for (const std::string& name : parameters) {
     if (const auto rows = rows_.find(name); rows != rows_.end()) {
       append_row_gradient(name, rows->second);
@@ -255,8 +288,9 @@ std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss) {
 
 }  // namespace
 
-std::vector<ParameterGradient> append_backward(Program& program, const std::string& loss) {
-  return Backward(program).run(loss);
+std::vector<ParameterGradient> append_backward(Program& program, const std::string& loss,
+                                               const std::set<std::string>& asked) {
+  return Backward(program).run(loss, asked);
 }
 
 std::map<std::string, std::string> append_gradients(Program& program,

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -104,8 +105,9 @@ Program clone_for_test(const Program& program);
 /// Adds the operators that compute the gradient of `loss` (one value) by every trainable variable that it
 /// depends on. Returns (parameter, gradient) names in parameter order. The gradient of an `embedding` with
 /// attribute is_sparse and of a `sparse_embedding` is a row gradient: values[n, width] with the keys of the
-/// lookup, named in ParameterGradient. Throws: Error(config) when loss has more than one value, or an
-/// operator on the way has no gradient.
+/// lookup, named in ParameterGradient. asked: the variables that get a gradient instead, whatever they are
+/// computed from; there is no error then where the loss depends on none. Throws: Error(config) when loss has
+/// more than one value, or an operator on the way has no gradient.
 struct ParameterGradient {
   std::string parameter;
   std::string gradient;
@@ -115,6 +117,7 @@ struct ParameterGradient {
 
   bool operator==(const ParameterGradient&) const = default;
 };
-std::vector<ParameterGradient> append_backward(Program& program, const std::string& loss);
+std::vector<ParameterGradient> append_backward(Program& program, const std::string& loss,
+                                               const std::set<std::string>& asked = {});
 
 }  // namespace fleetrun::engine

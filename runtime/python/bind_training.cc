@@ -63,7 +63,7 @@ GradientNames names_of(const std::vector<engine::ParameterGradient>& gradients) 
 /// Embeddings with is_sparse get gradients of rows where the optimizer can do with them, and without one
 /// gradients of all rows, which other operators can take.
 GradientNames append_backward(engine::Program& main, const std::string& loss,
-                              const OptimizerConfig* optimizer) {
+                              const OptimizerConfig* optimizer, const std::set<std::string>& asked) {
   for (engine::Operator& op : main.operators()) {
     if (op.type == "sparse_embedding") {
       throw Error(ErrorKind::config, "append_backward: '" + op.outputs[0] + "' is of a table of rows",
@@ -72,7 +72,7 @@ GradientNames append_backward(engine::Program& main, const std::string& loss,
     if (op.type == "embedding" && optimizer == nullptr) op.attributes["is_sparse"] = false;
   }
   if (optimizer != nullptr) engine::decay_all_rows(main, *optimizer);
-  return names_of(engine::append_backward(main, loss));
+  return names_of(engine::append_backward(main, loss, asked));
 }
 
 void bind_plan(py::module_& module) {
@@ -160,8 +160,9 @@ void bind_plan(py::module_& module) {
       });
   // Backward, clipping and updates one by one, for a script that does something between them.
   module.def("append_backward", &append_backward, "main"_a, "loss"_a, "optimizer"_a = nullptr,
+             "asked"_a = std::set<std::string>(),
              "[(parameter, gradient, the keys of its rows or nothing)] of every parameter. Without an "
-             "optimizer each is of all rows.");
+             "optimizer each is of all rows. asked: of these variables instead.");
   module.def("append_clip",
              [](engine::Program& main, const GradientNames& gradients, const OptimizerConfig& config) {
                auto clipped = gradients_of(gradients);

@@ -151,9 +151,10 @@ def _fetch(net, fetches):
                 if not value.stop_gradient and value.dtype == net.paddle.float32]
     gradients = {}
     if trained and learning:
-        net.paddle.optimizer.SGD(0.0).minimize(_loss(net.paddle, learning))
-        gradients = {name + "@GRAD": name + "@GRAD" for name in trained
-                     if net.main.global_block().has_var(name + "@GRAD")}
+        # Not by name: where a case has gradients of its own, theirs is PARAMETER@GRAD.
+        _, pairs = net.paddle.optimizer.SGD(0.0).minimize(_loss(net.paddle, learning))
+        gradients = {parameter.name + "@GRAD": gradient for parameter, gradient in pairs
+                     if parameter.name in trained}
     net.start()
     wanted = {**fetches, **gradients}
     return dict(zip(wanted, net.run(wanted.values())))

@@ -7,6 +7,7 @@
 
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/matrix_product.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/vector_math.h"
 #include "runtime/engine/operators/window.h"
 
@@ -335,7 +336,7 @@ std::span<const OperatorDefinition> convolution_operators() {
         "optional) -> Out [n, o, h', w'] or [n, o, w']",
         "convolution",
         "strides, dilations = 1 for each axis; paddings = 0 before and after each axis; groups = 1"}},
-      {"conv2d_grad", infer_gradient, prepare_convolution_gradient, nullptr},
+      {"conv2d_grad", infer_gradient, prepare_convolution_gradient, gradient_of_product},
       {"conv2d_transpose",
        infer_transposed,
        prepare_transposed,
@@ -345,7 +346,7 @@ std::span<const OperatorDefinition> convolution_operators() {
         "the transposed convolution: the gradient of conv2d by its input",
         "strides, dilations = 1 for each axis; paddings = 0 before and after each axis; groups = 1; "
         "output_padding = 0 for each axis"}},
-      {"conv2d_transpose_grad", infer_gradient, prepare_transposed_gradient, nullptr},
+      {"conv2d_transpose_grad", infer_gradient, prepare_transposed_gradient, gradient_of_product},
   };
   return all;
 }

@@ -8,6 +8,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/broadcast.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/typed.h"
 #include "runtime/engine/operators/vector_math.h"
 
@@ -483,8 +484,9 @@ constexpr OperatorDefinition arithmetic(std::string_view type, std::string_view 
   return definition;
 }
 template <class F>
-constexpr OperatorDefinition gradient_of(std::string_view type) {
-  return {type, infer_gradient, prepare_binary_gradient<F>, nullptr};
+constexpr OperatorDefinition gradient_of(std::string_view type,
+                                         void (*gradient)(GradientBuilder&) = nullptr) {
+  return {type, infer_gradient, prepare_binary_gradient<F>, gradient};
 }
 template <class F>
 constexpr OperatorDefinition predicate(std::string_view type, std::string_view meaning) {
@@ -504,17 +506,17 @@ constexpr OperatorDefinition bitwise(std::string_view type, std::string_view mea
 std::span<const OperatorDefinition> elementwise_operators() {
   static constexpr OperatorDefinition all[] = {
       arithmetic<Add>("elementwise_add", "X + Y"),
-      gradient_of<Add>("elementwise_add_grad"),
+      gradient_of<Add>("elementwise_add_grad", gradient_of_sum),
       arithmetic<Sub>("elementwise_sub", "X - Y"),
-      gradient_of<Sub>("elementwise_sub_grad"),
+      gradient_of<Sub>("elementwise_sub_grad", gradient_of_sum),
       arithmetic<Mul>("elementwise_mul", "X times Y"),
-      gradient_of<Mul>("elementwise_mul_grad"),
+      gradient_of<Mul>("elementwise_mul_grad", gradient_of_product),
       arithmetic<Div>("elementwise_div", "X / Y"),
-      gradient_of<Div>("elementwise_div_grad"),
+      gradient_of<Div>("elementwise_div_grad", gradient_of_quotient),
       arithmetic<Max>("elementwise_max", "the greater value, Y for a NaN; Y gets the gradient of a tie"),
-      gradient_of<Max>("elementwise_max_grad"),
+      gradient_of<Max>("elementwise_max_grad", gradient_of_choice),
       arithmetic<Min>("elementwise_min", "the smaller value, Y for a NaN; Y gets the gradient of a tie"),
-      gradient_of<Min>("elementwise_min_grad"),
+      gradient_of<Min>("elementwise_min_grad", gradient_of_choice),
       arithmetic<Pow>("elementwise_pow", "X to the power of Y"),
       gradient_of<Pow>("elementwise_pow_grad"),
       {"elementwise_mod",
@@ -553,7 +555,7 @@ std::span<const OperatorDefinition> elementwise_operators() {
        prepare_where,
        where_gradient,
        {"(Condition bool, X, Y) -> Out", "X where the condition holds, else Y; all of one shape"}},
-      {"where_grad", infer_gradient, prepare_where_gradient, nullptr},
+      {"where_grad", infer_gradient, prepare_where_gradient, gradient_of_where},
   };
   return all;
 }

@@ -6,6 +6,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/typed.h"
 
 namespace fleetrun::engine {
@@ -423,20 +424,20 @@ std::span<const OperatorDefinition> index_operators() {
        prepare_gather,
        first_input_gradient,
        {"(X, Index [n]) -> Out", "X with one dimension replaced by n picked places of it", "axis = 0"}},
-      {"gather_grad", infer_gradient, prepare_gather_gradient, nullptr},
+      {"gather_grad", infer_gradient, prepare_gather_gradient, gradient_of_linear},
       {"gather_nd",
        infer_gather_nd,
        prepare_gather_nd,
        first_input_gradient,
        {"(X, Index [.., k]) -> Out [.., X's dimensions after the k-th]",
         "parts of X by their first k indices"}},
-      {"gather_nd_grad", infer_gradient, prepare_gather_nd_gradient, nullptr},
+      {"gather_nd_grad", infer_gradient, prepare_gather_nd_gradient, gradient_of_linear},
       {"take_along_axis",
        infer_take_along_axis,
        prepare_take_along_axis,
        first_input_gradient,
        {"(X, Index of as many dimensions) -> Out of Index's shape", "values along an axis", "axis"}},
-      {"take_along_axis_grad", infer_gradient, prepare_take_along_axis_gradient, nullptr},
+      {"take_along_axis_grad", infer_gradient, prepare_take_along_axis_gradient, gradient_of_linear},
       {"scatter",
        infer_scatter,
        prepare_scatter,
@@ -456,7 +457,7 @@ std::span<const OperatorDefinition> index_operators() {
        prepare_masked_select,
        first_input_gradient,
        {"(X, Mask bool of its shape) -> Out [number of true]", "the values where the mask is true"}},
-      {"masked_select_grad", infer_gradient, prepare_masked_select_gradient, nullptr},
+      {"masked_select_grad", infer_gradient, prepare_masked_select_gradient, gradient_of_linear},
   };
   return all;
 }

@@ -5,6 +5,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/second_gradients.h"
 
 namespace fleetrun::engine {
 
@@ -271,20 +272,20 @@ std::span<const OperatorDefinition> join_operators() {
        prepare_concat,
        join_gradient,
        {"(X1, X2, ...) -> Out", "tensors side by side along an axis", "axis = 0"}},
-      {"concat_grad", infer_gradient, prepare_concat_gradient, nullptr},
+      {"concat_grad", infer_gradient, prepare_concat_gradient, gradient_of_join},
       {"stack",
        infer_stack,
        prepare_stack,
        join_gradient,
        {"(X1, X2, ...) -> Out", "tensors of one shape along a new dimension", "axis = 0"}},
-      {"stack_grad", infer_gradient, prepare_stack_gradient, nullptr},
+      {"stack_grad", infer_gradient, prepare_stack_gradient, gradient_of_join},
       {"split",
        infer_split,
        prepare_split,
        split_gradient,
        {"(X) -> Out1, Out2, ...", "a tensor taken apart along an axis",
         "axis = 0; sections: sizes, one may be -1; default: equal parts"}},
-      {"split_grad", infer_gradient, prepare_split_gradient, nullptr},
+      {"split_grad", infer_gradient, prepare_split_gradient, gradient_of_split},
   };
   return all;
 }

@@ -8,6 +8,7 @@
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
 #include "runtime/engine/operators/numbers.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/strided.h"
 
 namespace fleetrun::engine {
@@ -318,7 +319,7 @@ std::span<const OperatorDefinition> layout_operators() {
       {"reshape_like",
        infer_gradient,
        prepare_reshape_like,
-       nullptr,
+       reshaping_gradient,
        {"(dOut, X) -> dX", "dOut in the shape of X; append_backward adds it"}},
       {"transpose",
        infer_transpose,
@@ -332,7 +333,7 @@ std::span<const OperatorDefinition> layout_operators() {
        {"(X, numbers ...) -> Out", "a range of places along some axes",
         "axes; starts, ends: negative ones count from the end, too large ones are cut; "
         "steps: with negative ones an end of -1 is before the first place"}},
-      {"slice_grad", infer_gradient, prepare_slice_gradient, nullptr},
+      {"slice_grad", infer_gradient, prepare_slice_gradient, gradient_of_linear},
   };
   return all;
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/vector_math.h"
 
 namespace fleetrun::engine {
@@ -385,7 +386,7 @@ std::span<const OperatorDefinition> lookup_operators() {
         "rows of a parameter; an id outside [0, V) is an error naming it",
         "is_sparse = false: the gradient is dense; true: rows; padding_idx = -1 (none): that id gives "
         "zeros, and gets no gradient where that is dense"}},
-      {"embedding_grad", infer_gradient, prepare_embedding_gradient, nullptr},
+      {"embedding_grad", infer_gradient, prepare_embedding_gradient, gradient_of_linear},
       {"sparse_embedding",
        infer_sparse_embedding,
        prepare_sparse_embedding,

@@ -6,6 +6,7 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/vector_math.h"
 
 namespace fleetrun::engine {
@@ -330,6 +331,67 @@ void square_error_gradient(GradientBuilder& builder) {
                   .attributes = {}});
 }
 
+/// Of (Out, dOut) -> dX = Out * (dOut - s(dOut)), s(z) being the sum of z * Out: dOut gets the same of ddX,
+/// and Out ddX * (dOut - s(dOut)) - dOut * s(ddX).
+void softmax_gradient_gradient(GradientBuilder& builder) {
+  const Operator op = builder.op();
+  const std::string &y = op.inputs[0], &g = op.inputs[1], ddx = builder.output_gradient(0);
+  builder.append({.type = op.type,
+                  .inputs = {y, ddx},
+                  .outputs = {builder.input_gradient(1)},
+                  .attributes = op.attributes});
+  if (!builder.wants(0)) return;
+  const auto product = [&](const std::string& a, const std::string& b) {
+    return append_new(builder, "elementwise_mul", {a, b});
+  };
+  const auto sum = [&](const std::string& z) {
+    return append_new(builder, "sum", {product(z, y)},
+                      {{"axis", std::vector<std::int64_t>{-1}}, {"keepdim", true}});
+  };
+  const std::string rest = append_new(builder, "elementwise_sub", {g, sum(g)});
+  const std::string first = product(ddx, rest), second = product(g, sum(ddx));
+  builder.append({.type = "elementwise_sub",
+                  .inputs = {first, second},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = {}});
+}
+
+/// Of (X, Label, dOut) -> dX = dOut * (sigmoid(X) - Label).
+void logit_gradient_gradient(GradientBuilder& builder) {
+  const Operator op = builder.op();
+  const std::string &x = op.inputs[0], &g = op.inputs[2], ddx = builder.output_gradient(0);
+  builder.append({.type = op.type,
+                  .inputs = {x, op.inputs[1], ddx},
+                  .outputs = {builder.input_gradient(2)},
+                  .attributes = op.attributes});
+  if (!builder.wants(0)) return;
+  const std::string share = append_new(builder, "sigmoid", {x});
+  const std::string both = append_new(builder, "elementwise_mul", {g, ddx});
+  builder.append({.type = "sigmoid_grad",
+                  .inputs = {x, share, both},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = {}});
+}
+
+/// Of (X, Label, dOut) -> dX = 2 * dOut * (X - Label), dLabel = -dX.
+void square_gradient_gradient(GradientBuilder& builder) {
+  const Operator op = builder.op();
+  const std::string &x = op.inputs[0], &label = op.inputs[1], &g = op.inputs[2];
+  const std::string dd = append_new(builder, "elementwise_sub",
+                                    {gradient_or_zeros(builder, 0, x), gradient_or_zeros(builder, 1, label)});
+  builder.append({.type = op.type,
+                  .inputs = {x, label, dd},
+                  .outputs = {builder.input_gradient(2), ""},
+                  .attributes = op.attributes});
+  const std::string both = append_new(builder, "elementwise_mul", {g, dd});
+  for (const std::size_t i : {0U, 1U}) {
+    builder.append({.type = "scale",
+                    .inputs = {both},
+                    .outputs = {builder.input_gradient(i)},
+                    .attributes = {{"scale", i == 0 ? 2.0 : -2.0}}});
+  }
+}
+
 }  // namespace
 
 std::span<const OperatorDefinition> loss_operators() {
@@ -339,7 +401,7 @@ std::span<const OperatorDefinition> loss_operators() {
        prepare_softmax,
        softmax_gradient,
        {"(X) -> Out", "exp(x) / sum of exp(x) along an axis", "axis = -1 (the last, the only one there is)"}},
-      {"softmax_grad", infer_gradient, prepare_softmax_gradient, nullptr},
+      {"softmax_grad", infer_gradient, prepare_softmax_gradient, softmax_gradient_gradient},
       {"cross_entropy",
        infer_cross_entropy,
        prepare_cross_entropy,
@@ -363,13 +425,14 @@ std::span<const OperatorDefinition> loss_operators() {
        loss_gradient,
        {"(X, Label float32) -> Out", "max(x, 0) - x * l + log(1 + exp(-|x|))"}},
       {"sigmoid_cross_entropy_with_logits_grad", infer_gradient, prepare_pointwise_gradient<LogitLoss>,
-       nullptr},
+       logit_gradient_gradient},
       {"square_error_cost",
        infer_pointwise,
        prepare_pointwise<SquareError>,
        square_error_gradient,
        {"(X, Label float32) -> Out", "(x - l) squared; gradients for both"}},
-      {"square_error_cost_grad", infer_gradient, prepare_pointwise_gradient<SquareError>, nullptr},
+      {"square_error_cost_grad", infer_gradient, prepare_pointwise_gradient<SquareError>,
+       square_gradient_gradient},
   };
   return all;
 }

@@ -8,6 +8,7 @@
 #include "runtime/engine/operators/broadcast.h"
 #include "runtime/engine/operators/linear.h"
 #include "runtime/engine/operators/matrix_product.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/vector_math.h"
 
 namespace fleetrun::engine {
@@ -349,7 +350,7 @@ std::span<const OperatorDefinition> matrix_operators() {
        prepare_linear,
        linear_gradient,
        {"(X [.., K], Weight [K, M], Bias [M] optional) -> Out [.., M]", "X times Weight, plus Bias"}},
-      {"linear_grad", infer_gradient, prepare_linear_gradient, nullptr},
+      {"linear_grad", infer_gradient, prepare_linear_gradient, gradient_of_product},
       {"linear_sgd",
        infer_gradient,
        prepare_linear_gradient,
@@ -363,7 +364,7 @@ std::span<const OperatorDefinition> matrix_operators() {
         "matrix product: [N, K] by [K, M]; [.., K] by [K, M] with X's leading dimensions kept; [.., N, K] "
         "by [.., K, M] batch by batch, leading dimensions of 1 and missing ones being repeated",
         "transpose_x = false; transpose_y = false"}},
-      {"matmul_grad", infer_gradient, prepare_matmul_gradient, nullptr},
+      {"matmul_grad", infer_gradient, prepare_matmul_gradient, gradient_of_product},
   };
   return all;
 }

@@ -7,6 +7,7 @@
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/choice.h"
 #include "runtime/engine/operators/lines.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/strided.h"
 #include "runtime/engine/operators/typed.h"
 
@@ -353,7 +354,7 @@ std::span<const OperatorDefinition> order_operators() {
        prepare_cumsum,
        cumsum_gradient,
        {"(X) -> Out", "running sum", "axis: one, or none for the flattened X; reverse = false"}},
-      {"cumsum_grad", infer_gradient, prepare_cumsum_gradient, nullptr},
+      {"cumsum_grad", infer_gradient, prepare_cumsum_gradient, gradient_of_linear},
       {"unique",
        infer_unique,
        prepare_unique,

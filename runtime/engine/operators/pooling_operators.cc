@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/window.h"
 
 namespace fleetrun::engine {
@@ -241,7 +242,7 @@ std::span<const OperatorDefinition> pooling_operators() {
         "ksize for each axis; strides = 1 for each axis; paddings = 0 before and after each; ceil_mode = "
         "false: true keeps the last window that is not whole; exclusive = true: padding is not counted; "
         "adaptive = false: true makes ksize the number of windows along each axis, as in max_pool2d"}},
-      {"avg_pool2d_grad", infer_gradient, prepare_avg_pool_gradient, nullptr},
+      {"avg_pool2d_grad", infer_gradient, prepare_avg_pool_gradient, gradient_of_linear},
   };
   return all;
 }

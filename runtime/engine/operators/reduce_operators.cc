@@ -6,6 +6,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/typed.h"
 #include "runtime/engine/operators/vector_math.h"
 
@@ -363,14 +364,14 @@ std::span<const OperatorDefinition> reduce_operators() {
        prepare_reduce,
        reduce_gradient,
        {"(X) -> Out", "mean; also of float64", "axis = [] (all); keepdim = false"}},
-      {"mean_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"mean_grad", infer_gradient, prepare_reduce_gradient, gradient_of_reduction},
       {"sum",
        infer_reduce,
        prepare_reduce,
        reduce_gradient,
        {"(X) -> Out", "sum; also of float64, int64 and int32, and of bool as int64: how many are true",
         "axis = [] (all); keepdim = false"}},
-      {"sum_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"sum_grad", infer_gradient, prepare_reduce_gradient, gradient_of_reduction},
       {"max",
        infer_reduce,
        prepare_reduce,

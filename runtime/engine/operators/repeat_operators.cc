@@ -7,6 +7,7 @@
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
 #include "runtime/engine/operators/numbers.h"
+#include "runtime/engine/operators/second_gradients.h"
 #include "runtime/engine/operators/strided.h"
 #include "runtime/engine/operators/typed.h"
 
@@ -273,19 +274,19 @@ std::span<const OperatorDefinition> repeat_operators() {
        prepare_repeat<tiled>,
        append_gradient,
        {"(X, numbers ...) -> Out", "X repeated", "repeat_times: one for each dimension, from the last one"}},
-      {"tile_grad", infer_gradient, prepare_repeat_gradient<tiled>, nullptr},
+      {"tile_grad", infer_gradient, prepare_repeat_gradient<tiled>, gradient_of_linear},
       {"expand",
        infer_expand,
        prepare_repeat<expanded>,
        append_gradient,
        {"(X, numbers ...) -> Out", "dimensions of 1 repeated to a shape", "shape: -1 keeps that dimension"}},
-      {"expand_grad", infer_gradient, prepare_repeat_gradient<expanded>, nullptr},
+      {"expand_grad", infer_gradient, prepare_repeat_gradient<expanded>, gradient_of_linear},
       {"expand_as",
        infer_expand_as,
        prepare_expand_as,
        append_gradient,
        {"(X, Y) -> Out", "X expanded to Y's shape; Y gets no gradient"}},
-      {"expand_as_grad", infer_gradient, prepare_expand_as_gradient, nullptr},
+      {"expand_as_grad", infer_gradient, prepare_expand_as_gradient, gradient_of_linear},
       {"tril",
        infer_triangle,
        prepare_triangle,

@@ -9,6 +9,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/second_gradients.h"
 
 namespace fleetrun::engine {
 
@@ -232,7 +233,7 @@ std::span<const OperatorDefinition> resize_operators() {
         "of values, with linear and without align_corners; by_size = false: true has places as far apart as "
         "the "
         "sizes say, and not the scales"}},
-      {"interpolate_grad", infer_gradient, prepare_interpolate_gradient, nullptr},
+      {"interpolate_grad", infer_gradient, prepare_interpolate_gradient, gradient_of_linear},
   };
   return all;
 }

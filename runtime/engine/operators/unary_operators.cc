@@ -1,4 +1,4 @@
-// Operators over one float32 tensor, value by value: (X) -> Out of the same shape, offsets kept.
+// Operators over one tensor of floating point, value by value: (X) -> Out of the same shape, offsets kept.
 
 #include <algorithm>
 #include <cmath>
@@ -17,86 +17,225 @@ namespace {
 
 // f(x) and f'(x) given x and y = f(x).
 struct Relu {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return x > 0.0f ? x : 0.0f; }
-  [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return y > 0.0f ? 1.0f : 0.0f; }
+  static constexpr bool is_straight = true;
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return x > T{} ? x : T{};
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T y, Coefficients<T>) {
+    return y > T{} ? T{1} : T{};
+  }
 };
 struct LeakyRelu {
-  static Coefficients coefficients(const Operator& op) { return {number(op, "alpha", 0.01), 0.0f}; }
-  [[gnu::always_inline]] static float value(float x, Coefficients c) { return x < 0.0f ? c.a * x : x; }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients c) { return x < 0.0f ? c.a : 1.0f; }
+  static constexpr bool is_straight = true;
+  static Coefficients<double> coefficients(const Operator& op) { return {number(op, "alpha", 0.01), 0.0}; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T> c) {
+    return x < T{} ? c.a * x : x;
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T x, T, Coefficients<T> c) {
+    return x < T{} ? c.a : T{1};
+  }
 };
 struct Sigmoid {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return vector_math::sigmoid(x); }
-  [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return y * (1.0f - y); }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return vector_math::sigmoid(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T y, Coefficients<T>) {
+    return y * (T{1} - y);
+  }
+  template <class T>
+  static T curve(T, T y, Coefficients<T>) {
+    return y * (T{1} - y) * (T{1} - T{2} * y);
+  }
 };
 struct Tanh {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return vector_math::tanh(x); }
-  [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return 1.0f - y * y; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return vector_math::tanh(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T y, Coefficients<T>) {
+    return T{1} - y * y;
+  }
+  template <class T>
+  static T curve(T, T y, Coefficients<T>) {
+    return T{-2} * y * (T{1} - y * y);
+  }
 };
 struct Log {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return vector_math::log(x); }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients) { return 1.0f / x; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return vector_math::log(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T x, T, Coefficients<T>) {
+    return T{1} / x;
+  }
+  template <class T>
+  static T curve(T x, T, Coefficients<T>) {
+    return T{-1} / (x * x);
+  }
 };
 struct Log1p {
-  static float value(float x, Coefficients) { return std::log1p(x); }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients) { return 1.0f / (1.0f + x); }
+  template <class T>
+  static T value(T x, Coefficients<T>) {
+    return std::log1p(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T x, T, Coefficients<T>) {
+    return T{1} / (T{1} + x);
+  }
+  template <class T>
+  static T curve(T x, T, Coefficients<T>) {
+    return T{-1} / ((T{1} + x) * (T{1} + x));
+  }
 };
 struct Exp {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return vector_math::exp(x); }
-  [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return y; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return vector_math::exp(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T y, Coefficients<T>) {
+    return y;
+  }
+  template <class T>
+  static T curve(T, T y, Coefficients<T>) {
+    return y;
+  }
 };
 struct Square {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return x * x; }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients) { return 2.0f * x; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return x * x;
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T x, T, Coefficients<T>) {
+    return T{2} * x;
+  }
+  template <class T>
+  static T curve(T, T, Coefficients<T>) {
+    return T{2};
+  }
 };
 struct Sqrt {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return std::sqrt(x); }
-  [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return 0.5f / y; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return std::sqrt(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T y, Coefficients<T>) {
+    return T{0.5} / y;
+  }
+  template <class T>
+  static T curve(T, T y, Coefficients<T>) {
+    return T{-0.25} / (y * y * y);
+  }
 };
 struct Rsqrt {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return 1.0f / std::sqrt(x); }
-  [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return -0.5f * y * y * y; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return T{1} / std::sqrt(x);
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T y, Coefficients<T>) {
+    return -T{0.5} * y * y * y;
+  }
+  template <class T>
+  static T curve(T, T y, Coefficients<T>) {
+    return T{0.75} * y * y * y * y * y;
+  }
 };
 struct Reciprocal {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return 1.0f / x; }
-  [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return -y * y; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return T{1} / x;
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T y, Coefficients<T>) {
+    return -y * y;
+  }
+  template <class T>
+  static T curve(T, T y, Coefficients<T>) {
+    return T{2} * y * y * y;
+  }
 };
 struct Abs {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return x < 0.0f ? -x : x; }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients) {
-    return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : 0.0f);
+  static constexpr bool is_straight = true;
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return x < T{} ? -x : x;
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T x, T, Coefficients<T>) {
+    return x > T{} ? T{1} : (x < T{} ? -T{1} : T{});
   }
 };
 struct Softsign {
-  [[gnu::always_inline]] static float value(float x, Coefficients) { return x / (1.0f + Abs::value(x, {})); }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients) {
-    const float d = 1.0f + Abs::value(x, {});
-    return 1.0f / (d * d);
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T>) {
+    return x / (T{1} + Abs::value(x, {}));
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T x, T, Coefficients<T>) {
+    const T d = T{1} + Abs::value(x, {});
+    return T{1} / (d * d);
+  }
+  template <class T>
+  static T curve(T x, T, Coefficients<T>) {
+    const T d = T{1} + Abs::value(x, {});
+    return T{-2} * Abs::slope(x, T{}, {}) / (d * d * d);
   }
 };
 struct Pow {
-  static Coefficients coefficients(const Operator& op) { return {number(op, "factor", 1.0), 0.0f}; }
-  static float value(float x, Coefficients c) { return std::pow(x, c.a); }
-  static float slope(float x, float, Coefficients c) { return c.a * std::pow(x, c.a - 1.0f); }
+  static Coefficients<double> coefficients(const Operator& op) { return {number(op, "factor", 1.0), 0.0}; }
+  template <class T>
+  static T value(T x, Coefficients<T> c) {
+    return std::pow(x, c.a);
+  }
+  template <class T>
+  static T slope(T x, T, Coefficients<T> c) {
+    return c.a * std::pow(x, c.a - T{1});
+  }
+  template <class T>
+  static T curve(T x, T, Coefficients<T> c) {
+    const T factor = c.a * (c.a - T{1});
+    return factor == T{} ? T{} : factor * std::pow(x, c.a - T{2});
+  }
 };
 struct Scale {
-  static Coefficients coefficients(const Operator& op) {
-    const float scale = number(op, "scale", 1.0), bias = number(op, "bias", 0.0);
+  static constexpr bool is_straight = true;
+  static Coefficients<double> coefficients(const Operator& op) {
+    const double scale = number(op, "scale", 1.0), bias = number(op, "bias", 0.0);
     return {scale, attribute(op, "bias_after_scale", true) ? bias : scale * bias};
   }
-  [[gnu::always_inline]] static float value(float x, Coefficients c) { return c.a * x + c.b; }
-  [[gnu::always_inline]] static float slope(float, float, Coefficients c) { return c.a; }
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T> c) {
+    return c.a * x + c.b;
+  }
+  template <class T>
+  [[gnu::always_inline]] static T slope(T, T, Coefficients<T> c) {
+    return c.a;
+  }
 };
 struct Clip {
-  static Coefficients coefficients(const Operator& op) {
+  static constexpr bool is_straight = true;
+  static Coefficients<double> coefficients(const Operator& op) {
     return {number(op, "min", -HUGE_VAL), number(op, "max", HUGE_VAL)};
   }
-  [[gnu::always_inline]] static float value(float x, Coefficients c) {
-    const float low = x < c.a ? c.a : x;
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, Coefficients<T> c) {
+    const T low = x < c.a ? c.a : x;
     return low > c.b ? c.b : low;
   }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients c) {
-    return (x > c.a ? 1.0f : 0.0f) * (x < c.b ? 1.0f : 0.0f);
+  template <class T>
+  [[gnu::always_inline]] static T slope(T x, T, Coefficients<T> c) {
+    return (x > c.a ? T{1} : T{}) * (x < c.b ? T{1} : T{});
   }
 };
 
@@ -108,7 +247,7 @@ void infer_unary(Inference& inference) {
   const std::string& type = inference.op().type;
   const DataType of = inference.input(0).type;
   const bool any_number = (type == "scale" || type == "abs") && of != DataType::boolean;
-  if (!any_number) inference.expect_type(0, DataType::float32);
+  if (!any_number && of != DataType::float64) inference.expect_type(0, DataType::float32);
   const Variable& x = inference.input(0);
   inference.set_output(0, x.type, x.shape, x.lod_level);
 }
@@ -117,6 +256,23 @@ void unary_gradient(GradientBuilder& builder) {
   const Operator& op = builder.op();
   builder.append({.type = op.type + "_grad",
                   .inputs = {op.inputs[0], op.outputs[0], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = op.attributes});
+}
+
+void straight_gradient(GradientBuilder& builder) {
+  const Operator op = builder.op();
+  builder.append({.type = op.type,
+                  .inputs = {op.inputs[0], op.inputs[1], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(2)},
+                  .attributes = op.attributes});
+}
+
+void curved_gradient(GradientBuilder& builder) {
+  const Operator op = builder.op();
+  straight_gradient(builder);
+  builder.append({.type = op.type + "_grad",
+                  .inputs = {op.inputs[0], op.inputs[1], op.inputs[2], builder.output_gradient(0)},
                   .outputs = {builder.input_gradient(0)},
                   .attributes = op.attributes});
 }
@@ -143,21 +299,6 @@ Kernel prepare_scale(const Preparation& p) {
     if (x->type() == DataType::float32) return floats();
     map_numbers(*x, *out,
                 [=]<class T>(T value) { return static_cast<T>(scale * static_cast<double>(value) + added); });
-  };
-}
-
-/// (X, Out, dOut) -> dX of F, also for float64.
-template <class F>
-Kernel prepare_wide_gradient(const Preparation& p) {
-  return [x = p.input(0), g = p.input(2), dx = p.output(0), c = coefficients_of<F>(p.op),
-          floats = prepare_unary_gradient<F>(p)] {
-    if (x->type() != DataType::float64) return floats();
-    dx->resize(DataType::float64, x->shape());
-    const auto from = x->values<double>(), gradient = g->values<double>();
-    const auto to = dx->values<double>();
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      to[i] = gradient[i] * static_cast<double>(F::slope(static_cast<float>(from[i]), 0.0f, c));
-    }
   };
 }
 
@@ -222,6 +363,14 @@ void dropout_gradient(GradientBuilder& builder) {
                   .attributes = {}});
 }
 
+/// Of (Mask, dOut) -> dX.
+void dropout_gradient_gradient(GradientBuilder& builder) {
+  builder.append({.type = "dropout_grad",
+                  .inputs = {builder.op().inputs[0], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(1)},
+                  .attributes = {}});
+}
+
 void infer_cast(Inference& inference) {
   inference.expect_inputs(1, 1);
   inference.expect_outputs(1, 1);
@@ -257,6 +406,14 @@ void cast_gradient(GradientBuilder& builder) {
   builder.append({.type = "cast_grad",
                   .inputs = {builder.op().inputs[0], builder.output_gradient(0)},
                   .outputs = {builder.input_gradient(0)},
+                  .attributes = {}});
+}
+
+/// Of (X, dOut) -> dX.
+void cast_gradient_gradient(GradientBuilder& builder) {
+  builder.append({.type = "cast_grad",
+                  .inputs = {builder.op().inputs[1], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(1)},
                   .attributes = {}});
 }
 
@@ -316,32 +473,43 @@ std::span<const OperatorDefinition> unary_operators() {
       gradient_of<LeakyRelu>("leaky_relu_grad"),
       unary<Sigmoid>("sigmoid", "1 / (1 + exp(-x))"),
       gradient_of<Sigmoid>("sigmoid_grad"),
+      curve_of<Sigmoid>("sigmoid_grad_grad"),
       unary<Tanh>("tanh", "hyperbolic tangent"),
       gradient_of<Tanh>("tanh_grad"),
+      curve_of<Tanh>("tanh_grad_grad"),
       unary<Log>("log", "natural logarithm"),
       gradient_of<Log>("log_grad"),
+      curve_of<Log>("log_grad_grad"),
       unary<Log1p>("log1p", "natural logarithm of 1 + x"),
       gradient_of<Log1p>("log1p_grad"),
+      curve_of<Log1p>("log1p_grad_grad"),
       unary<Exp>("exp", "e to the power of x"),
       gradient_of<Exp>("exp_grad"),
+      curve_of<Exp>("exp_grad_grad"),
       unary<Square>("square", "x squared"),
       gradient_of<Square>("square_grad"),
+      curve_of<Square>("square_grad_grad"),
       unary<Sqrt>("sqrt", "square root"),
       gradient_of<Sqrt>("sqrt_grad"),
+      curve_of<Sqrt>("sqrt_grad_grad"),
       unary<Rsqrt>("rsqrt", "1 / square root"),
       gradient_of<Rsqrt>("rsqrt_grad"),
+      curve_of<Rsqrt>("rsqrt_grad_grad"),
       unary<Reciprocal>("reciprocal", "1 / x"),
       gradient_of<Reciprocal>("reciprocal_grad"),
+      curve_of<Reciprocal>("reciprocal_grad_grad"),
       {"abs",
        infer_unary,
        prepare_abs,
        unary_gradient,
        {"(X) -> Out", "absolute value; also of float64, int64 and int32"}},
-      {"abs_grad", infer_gradient, prepare_wide_gradient<Abs>, nullptr},
+      gradient_of<Abs>("abs_grad"),
       unary<Softsign>("softsign", "x / (1 + |x|)"),
       gradient_of<Softsign>("softsign_grad"),
+      curve_of<Softsign>("softsign_grad_grad"),
       unary<Pow>("pow", "x to the power of a constant", "factor = 1"),
       gradient_of<Pow>("pow_grad"),
+      curve_of<Pow>("pow_grad_grad"),
       unary<Clip>("clip", "x cut to a range; the gradient is 0 outside and at both ends", "min; max"),
       gradient_of<Clip>("clip_grad"),
       {"scale",
@@ -350,7 +518,7 @@ std::span<const OperatorDefinition> unary_operators() {
        unary_gradient,
        {"(X) -> Out", "scale * x + bias, or scale * (x + bias); also of float64, int64 and int32",
         "scale = 1; bias = 0; bias_after_scale = true"}},
-      {"scale_grad", infer_gradient, prepare_wide_gradient<Scale>, nullptr},
+      gradient_of<Scale>("scale_grad"),
       {"dropout",
        infer_dropout,
        prepare_dropout,
@@ -360,13 +528,13 @@ std::span<const OperatorDefinition> unary_operators() {
         "`downscale_in_infer` (kept as they are, times 1 - p in a test); seed = 0: another one draws the "
         "same "
         "in every run"}},
-      {"dropout_grad", infer_gradient, prepare_dropout_gradient, nullptr},
+      {"dropout_grad", infer_gradient, prepare_dropout_gradient, dropout_gradient_gradient},
       {"cast",
        infer_cast,
        prepare_cast,
        cast_gradient,
        {"(X) -> Out", "the values as another type; gradient between floating-point types only", "dtype"}},
-      {"cast_grad", infer_gradient, prepare_cast_gradient, nullptr},
+      {"cast_grad", infer_gradient, prepare_cast_gradient, cast_gradient_gradient},
       {"assign", infer_assign, prepare_assign, assign_gradient, {"(X) -> Out", "a copy, of any type"}},
       {"fill_any_like",
        infer_fill_any_like,

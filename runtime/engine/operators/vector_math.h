@@ -8,6 +8,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -137,6 +138,20 @@ namespace vector_math {
   const float large = 1.0f - 2.0f / (vector_math::exp(x + x) + 1.0f);
   const float size = x < 0.0f ? -x : x;
   return size < 0.625f ? small : large;
+}
+
+// Of float64 what <cmath> has.
+inline double exp(double x) {
+  return std::exp(x);
+}
+inline double log(double x) {
+  return std::log(x);
+}
+inline double sigmoid(double x) {
+  return 1.0 / (1.0 + std::exp(-x));
+}
+inline double tanh(double x) {
+  return std::tanh(x);
 }
 
 }  // namespace vector_math

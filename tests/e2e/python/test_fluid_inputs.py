@@ -220,6 +220,11 @@ with fluid.program_guard(fluid.Program(), fluid.Program()):
     fetch = [layers.mean(a), layers.isfinite(a), layers.sigmoid(a)]
     got = exe.run(feed={"a": np.zeros((2, 3))}, fetch_list=fetch)  # float64
     assert got[0] == [0] and got[1] == [True] and np.array_equal(got[2], np.full((2, 3), 0.5))
+    assert got[2].dtype == "float64"
+with fluid.program_guard(fluid.Program(), fluid.Program()):
+    a = layers.data("a", [4])
+    assert np.array_equal(exe.run(feed={"a": np.zeros((2, 4))}, fetch_list=[layers.softmax(a)])[0],
+                          np.full((2, 4), 0.25))
 with fluid.program_guard(fluid.Program(), fluid.Program()):
     a, b = layers.data("a", [2, 3, 4, 5]), layers.data("b", [3, 4])
     out = layers.elementwise_min(a, b, axis=1)

@@ -49,8 +49,9 @@ def gradients(
     no_grad_set: Any = None,
 ) -> list[Variable | None]:
     """The gradients of the sum of all values of `targets` with respect to `inputs`; None for one that they do
-    not depend on. target_gradients: by what each value counts in the sum, 1 where it is None. The inputs need
-    stop_gradient=False before what computes with them is built."""
+    not depend on, and no list entry, as in Paddle, where it is the only one. target_gradients: by what each
+    value counts in the sum, 1 where it is None. The inputs need stop_gradient=False before what computes with
+    them is built. What is made of the gradients can be a loss, or be differentiated again."""
     refuse("paddle.static.gradients", no_grad_set=(no_grad_set or None, None))
     from fleetrun import tensor
 
@@ -59,8 +60,12 @@ def gradients(
     total = tensor.add_n(
         [tensor.sum(one if by is None else one * _fixed(by)) for one, by in zip(listed, counted, strict=True)]
     )
-    made = differentiate(total.program, total)
-    return [made.get(one.name) for one in _listed(inputs)]
+    wanted = _listed(inputs)
+    if all(one.stop_gradient for one in wanted):
+        return [None] * len(wanted) if len(wanted) > 1 else []
+    made = differentiate(total.program, total, None, wanted)
+    found = [made.get(one.name) for one in wanted]
+    return [] if found == [None] else found
 
 
 def calc_gradient(
@@ -69,9 +74,9 @@ def calc_gradient(
     target_gradients: Any = None,
     no_grad_set: Any = None,
 ) -> Any:
-    """gradients(), as 1.x had it: the gradient itself for one input."""
+    """gradients(), as 1.x had it: the gradient itself for one input, or None."""
     found = gradients(targets, inputs, target_gradients, no_grad_set)
-    return found[0] if len(found) == 1 else found
+    return found if len(found) > 1 else next(iter(found), None)
 
 
 def _listed(given: Any) -> list[Any]:

@@ -248,7 +248,6 @@ class Optimizer:
             warn_once(f"minimize {loss.name}", f"minimize of {loss.name} has no effect: {reason}")
             attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
             return [], []
-        differentiated.expect_first_order(main, loss)
         rate = self._rate(main, startup, servers)
         config = self._native_config(main, rate.variable)
         if not servers:

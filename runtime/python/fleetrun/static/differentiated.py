@@ -24,10 +24,14 @@ def grad_var_name(var_name: str) -> str:
 
 
 def differentiate(
-    program: Program, loss: Variable, optimizer: _native.OptimizerConfig | None = None
+    program: Program,
+    loss: Variable,
+    optimizer: _native.OptimizerConfig | None = None,
+    asked: Sequence[Variable] = (),
 ) -> dict[str, Variable]:
     """append_backward() with another result, {variable: its gradient}; with an optimizer gradients are of
-    rows where it can take them. Throws: as append_backward()."""
+    rows where it can take them. asked: of these variables alone, whatever they are computed from; then the
+    loss may depend on none. Throws: as append_backward()."""
     training = training_of(program)
     if training is not None and training.main is program:
         raise Error(
@@ -35,18 +39,15 @@ def differentiate(
             f"the program has an optimizer already, and the gradients of {loss.name} are asked for",
             "call append_backward() or gradients() before minimize()",
         )
-    expect_first_order(program, loss)
     if optimizer is None:
         _SPARSE.of(program).update(
             op.inputs[0] for op in program.ops if op.type == "embedding" and op.attributes.get("is_sparse")
         )
     before = {each.name for each in program.list_vars()}
-    made = _native.append_backward(program.native, loss.name, optimizer)
+    more = {one.name for one in asked if not one.stop_gradient}
+    made = _native.append_backward(program.native, loss.name, optimizer, more)
     KEYS.of(program).update({gradient: keys for _, gradient, keys in made if keys})
-    found = {name: program.var(new) for name in before if program.has_var(new := gradient_name(name, before))}
-    for gradient in found.values():
-        gradient.stop_gradient = False  # which expect_first_order() asks
-    return found
+    return {name: program.var(new) for name in before if program.has_var(new := gradient_name(name, before))}
 
 
 def gradient_name(name: str, taken: Container[str]) -> str:
@@ -66,23 +67,6 @@ def reaches_parameter(program: Program, loss: Variable) -> bool:
             needed.update(op.inputs)
             needed.update(str(value) for value in op.attributes.values() if isinstance(value, str))
     return any(parameter.trainable and parameter.name in needed for parameter in program.all_parameters())
-
-
-def expect_first_order(program: Program, loss: Variable) -> None:
-    """Throws: Error(config) where the loss is computed from a gradient, through which none would flow."""
-    ops, needed = program.ops, {loss.name}
-    if all(op.attributes.get("role") != "backward" for op in ops):
-        return
-    for op in reversed(ops):
-        made = [name for name in op.outputs if name in needed and not program.var(name).stop_gradient]
-        if made and op.attributes.get("role") == "backward":
-            raise Error(
-                "config",
-                f"{loss.name} is computed from {made[0]}, a gradient, which has none of its own here",
-                f"take it for a constant ({made[0]}.stop_gradient = True), or train with the real Paddle",
-            )
-        if made:
-            needed.update(op.inputs)
 
 
 def pairs(program: Program, gradients: Mapping[str, Variable]) -> list[tuple[Parameter, Variable]]:

@@ -72,4 +72,26 @@ inline std::vector<Row> alignment_rows() {
   return rows;
 }
 
+inline std::vector<Row> sequence_recurrent_rows() {
+  const auto sequences = [](std::int64_t width) {
+    return Input{.shape = {6, width}, .lod_level = 1, .offsets = {0, 2, 2, 6}};
+  };
+  const Input missing{.shape = {}, .missing = true}, first{.shape = {3, 2}};
+  const auto name = [](const char* text) { return std::string(text); };
+  return {
+      {"sequence_gru", {sequences(6), first, {.shape = {2, 6}}, {.shape = {1, 6}}}, {}, 2, 1},
+      {"sequence_gru",
+       {sequences(6), missing, {.shape = {2, 6}}, missing},
+       {{"is_reverse", true}, {"origin_mode", true}, {"gate_activation", name("tanh")}},
+       2,
+       1},
+      {"sequence_lstm", {sequences(8), first, first, {.shape = {2, 8}}, {.shape = {1, 14}}}, {}, 3, 2},
+      {"sequence_lstm",
+       {sequences(8), missing, missing, {.shape = {2, 8}}, {.shape = {1, 8}}},
+       {{"is_reverse", true}, {"use_peepholes", false}, {"candidate_activation", name("sigmoid")}},
+       3,
+       1},
+  };
+}
+
 }  // namespace fleetrun::engine

@@ -215,28 +215,6 @@ std::vector<Row> lookup_and_loss_rows() {
   return rows;
 }
 
-std::vector<Row> sequence_recurrent_rows() {
-  const auto sequences = [](std::int64_t width) {
-    return Input{.shape = {6, width}, .lod_level = 1, .offsets = {0, 2, 2, 6}};
-  };
-  const Input missing{.shape = {}, .missing = true}, first{.shape = {3, 2}};
-  const auto name = [](const char* text) { return std::string(text); };
-  return {
-      {"sequence_gru", {sequences(6), first, {.shape = {2, 6}}, {.shape = {1, 6}}}, {}, 2, 1},
-      {"sequence_gru",
-       {sequences(6), missing, {.shape = {2, 6}}, missing},
-       {{"is_reverse", true}, {"origin_mode", true}, {"gate_activation", name("tanh")}},
-       2,
-       1},
-      {"sequence_lstm", {sequences(8), first, first, {.shape = {2, 8}}, {.shape = {1, 14}}}, {}, 3, 2},
-      {"sequence_lstm",
-       {sequences(8), missing, missing, {.shape = {2, 8}}, {.shape = {1, 8}}},
-       {{"is_reverse", true}, {"use_peepholes", false}, {"candidate_activation", name("sigmoid")}},
-       3,
-       1},
-  };
-}
-
 std::vector<Row> window_rows() {
   using Numbers = std::vector<std::int64_t>;
   const Input image{.shape = {2, 4, 5, 4}}, sequence{.shape = {2, 3, 7}};
@@ -360,7 +338,11 @@ struct Harness {
   std::vector<std::string> outputs;
   std::vector<ParameterGradient> gradients;
 
-  explicit Harness(const Row& row);
+  /// squared: of the squares of the outputs, whose slopes are other ones everywhere.
+  explicit Harness(const Row& row, bool squared = false);
+  /// Then the outputs are their gradients: what is compared are gradients of gradients.
+  void differentiate_again();
+  std::string loss_of(bool squared, const std::string& prefix);
   std::map<std::string, const Tensor*> feed() const {
     std::map<std::string, const Tensor*> pointers;
     for (const auto& [name, tensor] : fed) pointers[name] = &tensor;
@@ -378,7 +360,7 @@ struct Harness {
   }
 };
 
-Harness::Harness(const Row& row) {
+Harness::Harness(const Row& row, bool squared) {
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < row.inputs.size(); ++i) {
     const Input& input = row.inputs[i];
@@ -428,6 +410,16 @@ Harness::Harness(const Row& row) {
   program.append({row.type, inputs, outputs, row.attributes});
   if (row.type == "dropout") outputs.pop_back();
   if (row.compared > 0) outputs.resize(row.compared);
+  gradients = append_backward(program, loss_of(squared, ""));
+}
+
+void Harness::differentiate_again() {
+  outputs.clear();
+  for (const ParameterGradient& each : gradients) outputs.push_back(each.gradient);
+  gradients = append_backward(program, loss_of(false, "second_"));
+}
+
+std::string Harness::loss_of(bool squared, const std::string& prefix) {
   Executor once(program, scope);
   once.run(feed());
   std::vector<std::string> parts;
@@ -441,15 +433,15 @@ Harness::Harness(const Row& row) {
     }
     add_data(program, weights, DataType::float32, shape);
     fed.emplace(weights, floats(shape, values));
-    const std::string weighted = add(program, "elementwise_mul", {output, weights}, output + "_weighted");
+    const std::string taken = squared ? add(program, "square", {output}, output + "_square") : output;
+    const std::string weighted = add(program, "elementwise_mul", {taken, weights}, output + "_weighted");
     parts.push_back(add(program, "sum", {weighted}, output + "_sum"));
   }
-  const std::string loss = add(program, "add_n", parts, "loss");
-  gradients = append_backward(program, loss);
+  return add(program, "add_n", parts, prefix + "loss");
 }
 
-void check_gradients(const Row& row) {
-  Harness harness(row);
+/// program: what makes the outputs.
+void check_gradients(const Row& row, Harness& harness, const Program& program) {
   Executor executor(harness.program, harness.scope);
   executor.run(harness.feed());
   REQUIRE(harness.gradients.size() == harness.differentiated.size());
@@ -457,7 +449,7 @@ void check_gradients(const Row& row) {
     const std::vector<float> computed = floats_of(executor.tensor(gradient.gradient));
     Tensor& parameter = harness.scope.tensor(gradient.parameter);
     CHECK(executor.tensor(gradient.gradient).shape() == parameter.shape());
-    Executor forward(clone_for_test(harness.program), harness.scope);
+    Executor forward(program, harness.scope);
     for (std::size_t k = 0; k < parameter.size(); ++k) {
       constexpr float kStep = 4e-3f;
       float& value = parameter.values<float>()[k];
@@ -475,6 +467,17 @@ void check_gradients(const Row& row) {
       CHECK(computed[k] == doctest::Approx(difference).epsilon(2e-3).scale(1.0));
     }
   }
+}
+
+void check_gradients(const Row& row) {
+  Harness harness(row);
+  check_gradients(row, harness, clone_for_test(harness.program));
+}
+
+/// Whether each gradient that the operator's own has to be computed by has one itself.
+bool has_second(const Row& row) {
+  const OperatorDefinition* gradient = find_operator(row.type + "_grad");
+  return gradient != nullptr && gradient->gradient != nullptr;
 }
 
 /// Shapes from a stream of random numbers: 1 to 3 dimensions of 0 to 5.
@@ -560,7 +563,26 @@ TEST_CASE("the table above has every operator that has a gradient") {
   std::set<std::string> covered = {"sparse_embedding", "cvm", "loop", "call"};
   for (const Row& row : all_rows()) covered.insert(row.type);
   for (const std::string_view type : operator_types()) {
-    if (find_operator(type)->gradient == nullptr) continue;
+    const OperatorDefinition* definition = find_operator(type);
+    if (definition->gradient == nullptr || definition->infer == infer_gradient) continue;
+    INFO(type);
+    CHECK(covered.contains(std::string(type)));
+  }
+}
+
+TEST_CASE("the gradient of every gradient that has one is that of central differences") {
+  std::set<std::string> covered;
+  for (const Row& row : all_rows()) {
+    if (!has_second(row)) continue;
+    covered.insert(row.type + "_grad");
+    Harness harness(row, true);
+    harness.differentiate_again();
+    check_gradients(row, harness, Program(harness.program));
+  }
+  for (const std::string_view type : operator_types()) {
+    const OperatorDefinition* definition = find_operator(type);
+    if (definition->infer != infer_gradient || definition->gradient == nullptr || type == "reshape_like")
+      continue;
     INFO(type);
     CHECK(covered.contains(std::string(type)));
   }
