@@ -3,7 +3,7 @@
 What a fence says of its block, after the language:
     skip="WHY"       not run by tests
     dry_run="WHY"    its launches are run with --dry-run
-    needs="torch"    run by an interpreter that has PyTorch
+    needs="PACKAGE"  run by an interpreter that has this package
 A block of another language whose first line is `# NAME` is a file of that name; with `# NAME: COMMAND`
 COMMAND is run then.
 A block of text shows lines that the block of bash before it prints; … in them stands for anything.
@@ -58,16 +58,18 @@ class Page:
             if not target.exists() or (anchor and anchor not in Page(target).anchors()):
                 yield link
 
-    def script(self, torch="", gpus=True):
-        """Its blocks as a script for bash; `torch` defines fleetrun for those that need PyTorch.
-        Without `gpus` lines that ask for some are left out."""
+    def needs(self):
+        return {block.options["needs"] for block in self.blocks if "needs" in block.options}
+
+    def script(self, starts, gpus=True):
+        """Its blocks as a script for bash; `starts` defines fleetrun for those that need a package, by its
+        name, and is empty where there is none. Without `gpus` lines that ask for some are left out."""
         lines = ["set -e"]
         for block in self.blocks:
-            if "skip" in block.options or block.options.get("needs") == "torch" and not torch:
+            start = starts[block.options["needs"]] if "needs" in block.options else ":"
+            if "skip" in block.options or not start:
                 continue
-            lines.append(f"echo '{MARK}{block.line}'")
-            if block.options.get("needs") == "torch":
-                lines.append(torch)
+            lines += [f"echo '{MARK}{block.line}'", start]
             if "dry_run" in block.options:
                 lines.append(DRY_RUN)
             named = FILE.match(block.text)

@@ -45,10 +45,19 @@ class Reader:
         set_ones = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
         return f'fleetrun() {{ {set_ones} command fleetrun "$@"; }}'
 
+    @staticmethod
+    def other(package):
+        """The same for the environment FLEETRUN_PEERS_OTHERS and a package that it may have."""
+        environment = os.environ.get("FLEETRUN_PEERS_OTHERS")
+        has = environment and subprocess.run([f"{environment}/bin/python", "-c", f"import {package}"],
+                                             capture_output=True, timeout=DEADLINE).returncode == 0
+        return f'fleetrun() {{ VIRTUAL_ENV={environment} command fleetrun "$@"; }}' if has else ""
+
     def reads(self, page):
         """Types the page's blocks, and returns what they print."""
-        needs_torch = any(block.options.get("needs") == "torch" for block in page.blocks)
-        script = page.script(self.torch() if needs_torch else "", gpus=pathlib.Path("/dev/nvidia1").exists())
+        starts = {package: self.torch() if package == "torch" else self.other(package)
+                  for package in page.needs()}
+        script = page.script(starts, gpus=pathlib.Path("/dev/nvidia1").exists())
         done = subprocess.run(["bash", "-c", script], cwd=self.folder, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=DEADLINE, env=self.environment())
         assert done.returncode == 0, f"{page.path.name}: {done.stdout[-6000:]}"
