@@ -7,7 +7,7 @@
 namespace fleetrun::cli {
 
 int run_check_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  constexpr std::string_view kPython = "--python=";
+  static constexpr std::string_view kPython = "--python=";
   std::vector<std::string> words = arguments;
   const auto script = std::ranges::find_if(
       words, [](const std::string& word) { return word == "--" || !word.starts_with('-'); });

@@ -185,11 +185,12 @@ class Doctor {
         failed[reach.failure].push_back(reports_[reach.host].name);
     for (const auto& [failure, hosts] : failed) {
       // Both directions dead is another matter than one.
-      const bool one_way = std::any_of(report.reaches.begin(), report.reaches.end(), [&](const Reach& reach) {
-        const auto own = static_cast<std::size_t>(&report - reports_.data());
-        const Reach* back = reach.failure != failure ? nullptr : reach_between(reports_, reach.host, own);
-        return back && back->failure.empty();
-      });
+      const bool one_way = std::any_of(
+          report.reaches.begin(), report.reaches.end(), [&, &failure = failure](const Reach& reach) {
+            const auto own = static_cast<std::size_t>(&report - reports_.data());
+            const Reach* back = reach.failure != failure ? nullptr : reach_between(reports_, reach.host, own);
+            return back && back->failure.empty();
+          });
       problem("ports",
               "it cannot dial " + join(hosts, ", ") + ": " + failure +
                   (one_way ? " (the other direction works)" : ""),

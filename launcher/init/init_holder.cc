@@ -54,10 +54,10 @@ InitHolder::InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, Me
       report_delay_(failpoint_ms(environment_, "init-report-delay")),
       patience_(kMillisecond * failpoint_ms(environment_, "init-kill-patience", kPatience / kMillisecond)),
       leisure_(kMillisecond * failpoint_ms(environment_, "init-leisure", kLeisure / kMillisecond)),
-      context_({.base_environment = environment_.entries(),
-                .cgroup_directory = cgroup_.directory.value(),
-                .init_pid = ::getpid(),
-                .open_files = setup_.open_files}) {
+      context_{.base_environment = environment_.entries(),
+               .cgroup_directory = cgroup_.directory.value(),
+               .init_pid = ::getpid(),
+               .open_files = setup_.open_files} {
   watch(lifeline_.socket(), kLifelineTag, EPOLLIN);
   watch(signals_, kSignalTag, EPOLLIN);
   watch(lease_.timer(), kLeaseTag, EPOLLIN);
