@@ -4,7 +4,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
+#include "cli/browser_page.h"
 #include "cli/command_flags.h"
 #include "cli/job_choice.h"
 #include "cli/plot_command.h"
@@ -23,12 +25,13 @@ constexpr CommandFlag kUiFlags[] = {
     {"port", 'p', "N", "listen on this port; default: any free one"},
     {"host", 0, "ADDRESS", "listen at this address of this host; default: 127.0.0.1, for this host alone"},
     {"job", 'j', "JOB", "show this job alone: a pod or a job id"},
+    {"open", 'o', "", "open the page in a browser: $BROWSER, or the desktop's"},
     {"log_dir", 0, "DIR", "where the logs of ended jobs are; default: log, or PADDLE_LOG_DIR"},
     {"help", 'h', "", "show this"},
 };
 
 constexpr const char* kUiHelp =
-    R"(usage: fleetrun ui [--port N] [--host ADDRESS] [--job JOB] [--log_dir DIR]
+    R"(usage: fleetrun ui [--open] [--port N] [--host ADDRESS] [--job JOB] [--log_dir DIR]
 
 Shows your jobs that run on this host, and those that have ended and left logs in DIR, as a page of a browser:
 processes, logs, curves, parameter servers, and how a job ended; a job can be stopped, signalled and restarted
@@ -116,8 +119,16 @@ int run_ui_command(const std::vector<std::string>& arguments, const Environ& env
   if (listening.hosts.back() != "localhost")
     write_text(STDERR_FILENO,
                "what the page shows crosses the network as plain text; ssh -L keeps it private\n");
-  launcher::run_ui(std::move(listening.socket), gate, read_settings(words, environment),
-                   [&] { write_text(STDOUT_FILENO, gate.url() + "\n"); });
+  std::optional<BrowserPage> opened;
+  launcher::run_ui(std::move(listening.socket), gate, read_settings(words, environment), [&] {
+    write_text(STDOUT_FILENO, gate.url() + "\n");
+    if (!words.has("open")) return;
+    try {
+      opened.emplace(gate.url(), environment);
+    } catch (const Error& error) {
+      write_text(STDERR_FILENO, std::string(error.what()) + "; " + error.hint() + "\n");
+    }
+  });
   return 0;
 }
 

@@ -259,3 +259,27 @@ def test_vendored_files_are_the_released_ones():
     assert set(sums) == set(os.listdir(folder)) - {"SHA256SUMS"}
     for name, checksum in sums.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == checksum, name
+
+
+def test_the_page_opens_in_the_browser_without_its_token_in_a_command(place):
+    seen = place.work.directory / "seen"
+    place.work.script("browser", "#!/bin/sh\n"
+                      f"f=${{1#file://}}; {{ echo \"$*\"; stat -c %a \"$f\"; cat \"$f\"; }} > {seen}.new\n"
+                      f"mv {seen}.new {seen}\n", 0o755)
+    place.environment.update(BROWSER=f"/no/such/browser:{place.work.directory}/browser")
+    page = place.page("--open")
+    wait_until(seen.exists, "the browser")
+    words, mode, text = seen.read_text().split("\n", 2)
+    token = urllib.parse.parse_qs(page.url.query)["token"][0]
+    assert f'0;url={page.url.geturl()}"' in text and mode == "600"
+    assert token not in words and words.startswith("file:///")
+    assert page.close() == (0, "")
+    assert not pathlib.Path(words.removeprefix("file://")).exists()
+
+
+def test_where_there_is_no_browser_the_address_is_left(place):
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"):
+        place.environment.pop(name, None)
+    page = place.page("--open").open()
+    code, err = page.close()
+    assert code == 0 and "no browser is found here" in err and "open the printed address" in err
