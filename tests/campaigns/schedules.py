@@ -11,7 +11,8 @@ another world has begun. When all is mended and launchers that ended are started
 end well when they are asked to. Launchers that nobody touched end with 0, or say why not. Nothing is left
 on any host.
 
-Said last: how long it took from a fault until the next world stepped, by its kind.
+Said last: how long it took from a fault until the next world stepped, by its kind; and at once, which
+schedules took longer than 1.5 s after a launcher or trainer was killed.
 The hosts are network namespaces (tests/support/hosts_rig.py), so it needs root.
 """
 
@@ -35,6 +36,7 @@ import hosts_rig  # noqa: E402
 HOSTS = 4
 BEGUN, WHOLE, ENDED = 60, 60, 30  # seconds on a machine that does other things beside
 STEPPING = 1.0  # seconds since its last step for which a trainer counts as stepping
+SLOW = 1.5  # seconds until the next world, after a kill, for which a schedule is shown
 ALLOWED = (75, 125)  # apart from the others for too long, or come too late
 
 
@@ -79,7 +81,7 @@ class Schedule:
         words = fault(self, self.random.choice((0.5, 1.5, 3.5, 5.0)))
         if words:
             self.struck.append((fault.__name__, at))
-            self.said.append(words)
+            self.said.append(f"{at - self.begun:5.2f} s: {words}")
 
     def later(self, seconds, mend):
         self.mended.append((time.monotonic() + seconds, mend))
@@ -98,6 +100,7 @@ class Schedule:
             self.team.wait_for_world(len(self.hosts), seconds=BEGUN)
         except AssertionError as wrong:
             return f"no first world: {wrong}"
+        self.begun = time.time()
         for _ in range(self.random.randint(1, 4)):
             self.wait(self.random.uniform(0.1, 2.5))
             self.happen()
@@ -298,6 +301,9 @@ def run(options, rig):
         done += 1
         for kind, seconds in schedule.recoveries():
             recoveries.setdefault(kind, []).append(seconds)
+            if kind.startswith("kill_") and seconds > SLOW:
+                print(f"slow: --seed {schedule.seed}: the next world {seconds:.2f} s after {kind}\n"
+                      f"  {' '.join(schedule.flags)}\n  " + "\n  ".join(schedule.said), flush=True)
         if wrong:
             failures += 1
             print(f"--seed {schedule.seed}: {wrong}\n  {' '.join(schedule.flags)}\n  "
