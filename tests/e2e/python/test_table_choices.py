@@ -110,6 +110,29 @@ assert strategy.trainer_desc_configs["trainer"] == "MultiTrainer" and strategy.a
 """)
 
 
+def test_rows_in_this_process_are_trained_by_one_program(run):
+    done = run(HEAD + """
+start = paddle.static.Program()
+def trained(rate):
+    main = paddle.static.Program()
+    with paddle.static.program_guard(main, start):
+        ids = paddle.static.data("i", [None, 1], "int64")
+        loss = paddle.mean(paddle.static.nn.sparse_embedding(ids, [9, 2], param_attr=paddle.ParamAttr("shared")))
+        paddle.optimizer.SGD(rate).minimize(loss)
+    return main
+one, other = trained(0.1), trained(0.2)
+exe = paddle.static.Executor()
+exe.run(start)
+for program in (one, one, other):
+    try:
+        exe.run(program, feed={"i": [[1], [2]]})
+    except paddle.Error as error:
+        print(error.what)
+""")
+    assert done.stdout.splitlines() == [
+        "two programs train the sparse_embedding shared: its rows lie in one of them"]
+
+
 def test_what_paddle_only_keeps_is_kept_and_said_once(run):
     done = run(HEAD + """
 print(repr(str(strategy.fs_client_param)), strategy.recompute, strategy.sharding_configs)

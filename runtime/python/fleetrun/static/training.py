@@ -84,11 +84,24 @@ class Training:
         if self._client is None and self.distributed:
             raise self._unreached()
         if self._client is None and self.plan.tables():
+            self._take_rows()
             # The threads of one process share its tables: there is nobody to exchange differences with or to
             # wait for.
             mode = self.mode if self.mode == "sync" else "async"
             self._client = _native.make_in_process(mode, self.plan.tables())
         return self._client
+
+    def _take_rows(self):
+        """Says that rows lie in tables of this program, in this process. Throws: Error(config) where another
+        one that begins with the same start-up program has them: each would train rows of its own."""
+        taken = _ROWS.of(self.startup)
+        for entry in self.plan.entries():
+            if entry.table.sparse and taken.setdefault(entry.parameter, self) is not self:
+                raise Error(
+                    "config",
+                    f"two programs train the sparse_embedding {entry.parameter}: its rows lie in one of them",
+                    "use paddle.static.nn.embedding(is_sparse=True), whose parameter both share",
+                )
 
     def _unreached(self):
         if _shared is not None and _shared is not self:
@@ -204,6 +217,8 @@ _TRAININGS: SideTable[Training | None] = SideTable(
 )
 # The tables that came with a loaded program.
 _READ: SideTable[Training | None] = SideTable("read_tables", lambda: None, lambda kept: kept)
+# {parameter: who has its rows} of the programs that begin with one start-up program.
+_ROWS: SideTable[dict[str, Training]] = SideTable("holders_of_rows", dict)
 _shared: Training | None = None
 
 
