@@ -97,6 +97,14 @@ void bind_program(py::module_& module) {
       .def(
           "variable", [](const Program& self, const std::string& name) { return self.variable(name); },
           "name"_a, "The variable of this name. Throws: Error(config) naming the nearest one.")
+      .def(
+          "move_last",
+          [](Program& self, std::size_t count, std::size_t to) {
+            std::vector<Operator>& all = self.operators();
+            const auto last = all.end() - static_cast<std::ptrdiff_t>(std::min(count, all.size()));
+            std::rotate(std::min(all.begin() + static_cast<std::ptrdiff_t>(to), last), last, all.end());
+          },
+          "count"_a, "to"_a, "Puts the last `count` operators before the one of index `to`.")
       .def("has_variable", &Program::has_variable, "name"_a, "Whether there is a variable of this name.")
       .def("variable_names", variable_names, "The names of all variables, sorted.")
       .def(

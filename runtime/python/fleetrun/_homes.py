@@ -16,6 +16,9 @@ static.nn: static.nn.common static.nn.metric static.nn.loss
 static.control_flow: static.nn.control_flow
 static.sequence_lod: static.nn.sequence_lod fluid.layers.sequence_lod
 static.inputs: static.input
+static.amp: static.amp.bf16 static.amp.decorator static.amp.fp16_lists static.amp.fp16_utils
+static.amp: fluid.contrib.mixed_precision fluid.contrib.mixed_precision.decorator
+static.amp: fluid.contrib.mixed_precision.fp16_lists fluid.contrib.mixed_precision.bf16
 static.parallel_executor: fluid.parallel_executor
 tensor: tensor.math tensor.manipulation tensor.creation tensor.linalg tensor.logic tensor.search
 tensor: tensor.stat tensor.random tensor.attribute tensor.ops tensor.tensor tensor.layer_function_generator

@@ -68,6 +68,8 @@ class Program():
         """Whether there is a variable of this name."""
     def infer_again(self) -> None:
         """Infers types and shapes of all operators once more. Throws: Error(config) of one that cannot take its inputs."""
+    def move_last(self, count: int, to: int) -> None:
+        """Puts the last `count` operators before the one of index `to`."""
     def operator_count(self) -> int:
         """How many operators."""
     def operators(self) -> list[Operator]:

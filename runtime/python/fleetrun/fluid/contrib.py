@@ -11,5 +11,6 @@ __getattr__, __dir__ = _lazy.attach(
         "memory_usage": "fluid._memory_usage:memory_usage",
         "ctr_metric_bundle": "static.metrics:ctr_metric_bundle",
         "sparse_embedding": "static.nn:sparse_embedding",
+        "mixed_precision": "static.amp",
     },
 )

@@ -13,4 +13,5 @@ from fleetrun.incubate.trees import tdm_sampler as tdm_sampler
 from fleetrun.fluid._memory_usage import memory_usage as memory_usage
 from fleetrun.static.metrics import ctr_metric_bundle as ctr_metric_bundle
 from fleetrun.static.nn import sparse_embedding as sparse_embedding
-__all__ = ['fused_embedding_seq_pool', 'partial_concat', 'partial_sum', 'shuffle_batch', 'basic_gru', 'basic_lstm', 'BasicGRUUnit', 'BasicLSTMUnit', 'tdm_child', 'tdm_sampler', 'memory_usage', 'ctr_metric_bundle', 'sparse_embedding']
+from fleetrun.static import amp as mixed_precision
+__all__ = ['fused_embedding_seq_pool', 'partial_concat', 'partial_sum', 'shuffle_batch', 'basic_gru', 'basic_lstm', 'BasicGRUUnit', 'BasicLSTMUnit', 'tdm_child', 'tdm_sampler', 'memory_usage', 'ctr_metric_bundle', 'sparse_embedding', 'mixed_precision']

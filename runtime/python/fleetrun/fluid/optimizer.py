@@ -241,5 +241,6 @@ __getattr__, __dir__ = _lazy.attach(
         "DecayedAdagradOptimizer": "optimizer.older:DecayedAdagrad",
         "LarsMomentumOptimizer": "optimizer.older:LarsMomentum",
         "ModelAverage": "static.averages:OlderModelAverage",
+        "GradientMergeOptimizer": "static.merged:GradientMergeOptimizer",
     },
 )

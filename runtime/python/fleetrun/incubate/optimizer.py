@@ -1,4 +1,4 @@
-"""paddle.incubate.optimizer: averages of parameters (static/averages.py), and LarsMomentumOptimizer."""
+"""paddle.incubate.optimizer: averages of parameters (static/averages.py), and two optimizers."""
 
 from fleetrun import _lazy
 
@@ -6,6 +6,7 @@ __getattr__, __dir__ = _lazy.attach(
     __name__,
     {
         **_lazy.names("static.averages", "LookAhead ModelAverage"),
+        "GradientMergeOptimizer": "static.merged:GradientMergeOptimizer",
         "LarsMomentumOptimizer": "optimizer.older:LarsMomentum",
     },
 )

@@ -229,7 +229,7 @@ class Optimizer:
         servers: bool,
         tables: dict[str, Any] | None = None,
         adam_d2sum: bool = False,
-    ) -> tuple[list[Any], list[tuple[Parameter, str]]]:
+    ) -> tuple[list[Any], list[tuple[Parameter, Variable]]]:
         """minimize() with the parameters' place: servers (True) or this process.
 
         tables: what a strategy says of sparse tables, {parameter: function(native TableChoice, width)}.
@@ -275,7 +275,7 @@ class Optimizer:
         clips = self.grad_clip is not None
         attach(main, Training(plan, mode, servers, (main, startup), rate, clips))
         made = [(one, differentiated.gradient_name(one.name, before)) for one in trained]
-        return [], [pair for pair in made if main.has_var(pair[1])]
+        return [], [(one, main.var(gradient)) for one, gradient in made if main.has_var(gradient)]
 
     def _native_config(self, main, rate):
         config = _native.OptimizerConfig()

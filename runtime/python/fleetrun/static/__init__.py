@@ -31,6 +31,7 @@ __getattr__, __dir__ = _lazy.attach(
         "Executor": "static.executor:Executor",
         "Print": "static.printing:Print",
         "py_func": "static.calls:py_func",
+        "amp": "static.amp",
         "io": "static.io",
         "nn": "static.nn",
     },

@@ -201,12 +201,12 @@ class _WindowAverage(_Averages):
         window = tensor.minimum(share, tensor.full([1], self._most, "int64"))
         too_long = tensor.logical_and(count >= self._least, tensor.greater_equal(count, window))
         zero, sum_1 = tensor.zeros_like(third), kept["sum_1"] + parameter
-        new_1, new_2 = _choose(full, zero, sum_1), _choose(full, kept["sum_2"] + sum_1, kept["sum_2"])
-        tensor.assign(_choose(too_long, new_1 + new_2, third), third)
-        tensor.assign(_choose(too_long, zero, new_2), kept["sum_2"])
-        tensor.assign(_choose(too_long, zero, new_1), kept["sum_1"])
-        tensor.assign(_choose(too_long, count, old), old)
-        tensor.assign(_choose(too_long, tensor.zeros_like(count), count), kept["num_accumulates"])
+        new_1, new_2 = choose(full, zero, sum_1), choose(full, kept["sum_2"] + sum_1, kept["sum_2"])
+        tensor.assign(choose(too_long, new_1 + new_2, third), third)
+        tensor.assign(choose(too_long, zero, new_2), kept["sum_2"])
+        tensor.assign(choose(too_long, zero, new_1), kept["sum_1"])
+        tensor.assign(choose(too_long, count, old), old)
+        tensor.assign(choose(too_long, tensor.zeros_like(count), count), kept["num_accumulates"])
 
     def _means(self, variable):
         means = []
@@ -247,7 +247,7 @@ class OlderModelAverage(_WindowAverage):
         super().__init__(average_window_rate, None, min_average_window, max_average_window)
 
 
-def _choose(condition, x, y):
+def choose(condition: Variable, x: Variable, y: Variable) -> Variable:
     """x where the condition [1] holds, else y; of the shape of both."""
     size = list(x.shape)
     return tensor.where(tensor.expand(tensor.reshape(condition, [1] * len(size)), size), x, y)
@@ -290,8 +290,8 @@ class _Lookahead:
             for parameter in trained:
                 kept = slow[parameter.name]
                 mean = tensor.scale(parameter, self.alpha) + tensor.scale(kept, 1.0 - self.alpha)
-                tensor.assign(_choose(last, mean, kept), kept)
-                tensor.assign(_choose(last, mean, parameter), parameter)
+                tensor.assign(choose(last, mean, kept), kept)
+                tensor.assign(choose(last, mean, parameter), parameter)
         return result
 
     @staticmethod
@@ -303,7 +303,7 @@ class _Lookahead:
             name = unique_name(parameter.name + "_slow")
             kept = slow[parameter.name] = create_global_var(parameter.shape, 0.0, "float32", True, name=name)
             first = tensor.equal(step, tensor.ones_like(step))
-            tensor.assign(_choose(first, parameter, kept), kept)
+            tensor.assign(choose(first, parameter, kept), kept)
 
     def distribute(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: tables have no slow values. Throws: Error(config)."""
