@@ -45,10 +45,13 @@ do :; done
 )";
 
 constexpr std::string_view kRequeue = R"sh(
-# Only a job that still runs is put back into the queue: one that was cancelled has to stay away.
-if [ "$status" -eq 75 ] && [ "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)" = RUNNING ]; then
-  echo "fleetrun asks to be started again (exit status 75): job $SLURM_JOB_ID goes back into the queue" >&2
-  scontrol requeue "$SLURM_JOB_ID"
+# Only a job that still runs is put back into the queue: one that was cancelled has to stay away. One task of
+# an array has the number of the array for its own, which would mean all of its tasks.
+job=$SLURM_JOB_ID
+[ -z "$SLURM_ARRAY_JOB_ID" ] || job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+if [ "$status" -eq 75 ] && [ "$(squeue --noheader --jobs="$job" --format=%T | sort -u)" = RUNNING ]; then
+  echo "fleetrun asks to be started again (exit status 75): job $job goes back into the queue" >&2
+  scontrol requeue "$job"
 fi
 )sh";
 

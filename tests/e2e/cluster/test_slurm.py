@@ -42,6 +42,9 @@ class Place:
         path = directory / "train"
         path.write_text(TRAINER)
         path.chmod(0o755)
+        task = directory / "task"
+        task.write_text('#!/bin/bash\ntouch "task.$SLURM_ARRAY_TASK_ID"; exec ./train\n')
+        task.chmod(0o755)
         self.environment = {"HOME": str(directory), "FLEETRUN_RUN_DIR": str(directory / "run"),
                             "PWD": str(directory)}
         self.jobs = []
@@ -300,6 +303,24 @@ def test_the_job_that_was_requeued_goes_on(place):
     place.wait_for(lambda: len(place.files("up")) == 4, "the trainers of the second run")
     (place.directory / "go").touch()
     place.wait_for_state(job, "COMPLETED")
+
+
+def test_one_task_of_an_array_is_requeued_and_the_others_go_on(place):
+    """The last task of an array has the number of the array, and that would mean all of its tasks."""
+    job = place.submit("--nodes=1", "--sbatch=--array=0-1", "./task")
+    place.wait_for(lambda: len(place.files("task")) == 2, "a trainer of each task")
+
+    def restarts(task):
+        return place.slurm.job(f"{job}_{task}")["Restarts"]
+
+    numbers = {task: place.slurm.job(f"{job}_{task}")["JobId"] for task in (0, 1)}
+    (leader,) = [task for task, number in numbers.items() if number == job]
+    place.run("scancel", "--batch", "--signal=USR1", f"{job}_{leader}")
+    place.wait_for(lambda: restarts(leader) == "1", "the requeue of one task")
+    assert restarts(1 - leader) == "0"
+    assert place.slurm.job(f"{job}_{1 - leader}")["JobState"] == "RUNNING"
+    (place.directory / "go").touch()
+    place.wait_for_state(f"{job}_{1 - leader}", "COMPLETED")
 
 
 def test_a_node_that_is_lost_is_named(place):
