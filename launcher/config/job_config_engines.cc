@@ -122,6 +122,11 @@ bool read_engine(const Values& values, const Environ& environ, JobConfig& config
   if (const auto file = node_file(environ)) return read_node_file(values, environ, *file, config);
   const auto asked = values.given("nnodes") ? std::optional(config.rendezvous.nodes) : std::nullopt;
   if (const auto pod = pod_environment(environ, asked)) return read_pod(values, *pod, config);
+  if (const std::string again = started_several_times(environ); !again.empty())
+    config.notes.push_back(
+        "one of several fleetruns (" + again +
+        "), each of which runs a job of its own: --nnodes=N --master=HOST:PORT has them meet, "
+        "--nnodes=1 says that it is meant");
   return false;
 }
 

@@ -121,6 +121,11 @@ TEST_CASE("the hosts of PBS, LSF and Grid Engine are read from their file") {
       CHECK_FALSE(configured(environ, {{"nnodes", "2"}, {"master", "n1:6000"}}).host_list.given());
     }
     CHECK(configured({{"PBS_NODEFILE", file("n1\nn2\n")}, {"PBS_NODENUM", "0"}}).host_list.given());
+    const Environ mpi = {{"OMPI_COMM_WORLD_SIZE", "4"}};
+    CHECK(note(configured(mpi)).find("one of several fleetruns (OMPI_COMM_WORLD_SIZE is 4), each of which") ==
+          0);
+    CHECK(configured(mpi, {{"nnodes", "1"}}).notes.empty());
+    CHECK(configured({{"OMPI_COMM_WORLD_SIZE", "1"}}).notes.empty());
   }
   SUBCASE("a job of one host changes nothing, a file that is not here is told of") {
     CHECK_FALSE(configured({{"PBS_NODEFILE", file("n1\nn1\n")}}).host_list.given());
