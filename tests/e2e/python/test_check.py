@@ -32,8 +32,8 @@ optimizer.minimize(loss)
                [(1, "name", "paddle.vision: it is part of dynamic models", "run the script with the real")]),
     "name": (STATIC + "y = paddle.static.nn.crf_decodingg(x)\n",
              [(4, "name", "fleetrun has no paddle.static.nn.crf_decodingg", "")]),
-    "alias": ("import paddle.fluid as fluid\nlayers = fluid.layers\nlayers.BasicDecoder(1)\n",
-              [(3, "name", "fleetrun has no paddle.fluid.layers.BasicDecoder: it keeps lists of variables of",
+    "alias": ("import paddle.fluid as fluid\nlayers = fluid.layers\nlayers.lod_rank_table(1)\n",
+              [(3, "name", "fleetrun has no paddle.fluid.layers.lod_rank_table: it keeps lists of variables",
                 "use ")]),
     "prints": ("import paddle\npaddle.optimizer.lr.StepDecay(0.1, 2, verbose=True)\n", []),
     "near": ("import paddle\npaddle.concatt([1])\n",
@@ -72,6 +72,8 @@ z = paddle.nn.functional.relu(y) @ w
     "python2": ("import cPickle\nfor i in xrange(3):\n    pass\n",
                 [(1, "module", "No module named 'cPickle'", "install it"),
                  (2, "name", "name 'xrange' is not defined: it is Python 2's", "write it for Python 3")]),
+    "bytes": (b"import math\n\nx = 1  # \xd6\xd0\xce\xc4\n",
+              [(3, "syntax", "SyntaxError: Non-UTF-8 code", "write it for Python 3")]),
     "syntax": ("print 'hello'\n", [(1, "syntax", "SyntaxError", "write it for Python 3")]),
     "dynamic": ("""import paddle
 class Net(paddle.nn.Layer):
@@ -324,7 +326,7 @@ def checked(tmp_path_factory):
     """({script: its part of the JSON}, the folder): every case in one run of the command."""
     folder = tmp_path_factory.mktemp("check")
     for name, (text, _) in CASES.items():
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+        (folder / f"{name}.py").write_bytes(text if isinstance(text, bytes) else text.encode())
     (folder / "settings.json").write_text(
         '{"runner": {"old": false, "reader": "a_reader"}}\n', encoding="utf-8")
     (folder / "helper.py").write_text("present = 1\n", encoding="utf-8")

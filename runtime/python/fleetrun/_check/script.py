@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import io
 import os
 import time
+import tokenize
 
 from fleetrun._check import package
 from fleetrun._check.calls import Exit, Leave
@@ -62,7 +64,7 @@ class Script(Statements):
         outer, self.module = self.module, module
         try:
             with open(path, "rb") as file:
-                module.tree = ast.parse(file.read(), path)
+                module.tree = ast.parse(_decoded(file.read()), path)
         except (SyntaxError, ValueError) as error:
             node = ast.Pass(
                 lineno=getattr(error, "lineno", 1) or 1, col_offset=(getattr(error, "offset", 1) or 1) - 1
@@ -203,6 +205,18 @@ def check(script: str, words: list[str], folders: list[str]) -> Result:
     certain = [each for each in findings.values() if each.certain]
     possible = [each for each in findings.values() if not each.certain]
     return Result(script, _said_at_once(certain), possible, [*wants.values()], time.monotonic() - begin)
+
+
+def _decoded(source: bytes) -> bytes:
+    """The bytes of a file. Throws: SyntaxError where a run cannot decode them, comments too, which ast.parse
+    leaves out."""
+    try:
+        source.decode(tokenize.detect_encoding(io.BytesIO(source).readline)[0])
+    except UnicodeDecodeError as error:
+        told = SyntaxError(f"Non-UTF-8 code starting with {source[error.start : error.start + 1]!r}")
+        told.lineno = source[: error.start].count(b"\n") + 1
+        raise told from error
+    return source
 
 
 def _said_at_once(findings: list[Finding]) -> list[Finding]:

@@ -76,6 +76,10 @@ __getattr__, __dir__ = _lazy.attach(
         "While": "static.loops:While",
         "DynamicRNN": "fluid._dynamic_rnn:DynamicRNN",
         **_lazy.names("fluid._cells", "birnn GRUCell LSTMCell RNNCell rnn"),
+        **_lazy.names(
+            "fluid._helpers",
+            "BasicDecoder DecodeHelper GreedyEmbeddingHelper SampleEmbeddingHelper TrainingHelper",
+        ),
         **_lazy.names("fluid._decoding", "BeamSearchDecoder Decoder dynamic_decode gather_tree"),
         **_lazy.names("static.sampled", "hsigmoid nce sampled_softmax_with_cross_entropy"),
         **_lazy.names("static.convolutions", "conv2d_transpose conv3d conv3d_transpose"),
