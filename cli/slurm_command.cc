@@ -40,7 +40,8 @@ constexpr CommandFlag kSlurmFlags[] = {
     {"output", 0, "FILE", "where fleetrun's own output goes; default: slurm-JOB.out"},
     {"notice", 0, "SECONDS", "before the time limit the job is stopped; default: --grace and 30 more"},
     {"no_requeue", 0, "", "do not start the job again when its time was up or a host was lost"},
-    {"sbatch", 0, "OPTION", "one more option of sbatch's, for example --sbatch=--exclusive"},
+    {"sbatch", 0, "OPTION", "one more option of sbatch's, for example --sbatch=--exclusive; again for others",
+     true},
     {"submit", 0, "", "hand the script to sbatch instead of printing it"},
     {"help", 'h', "", "show this"},
 };
@@ -91,7 +92,7 @@ launcher::SbatchSpec read_spec(const SchedulerArguments& words, const std::vecto
   spec.cpus_per_node = words.own.value("cpus_per_node");
   spec.mem = words.own.value("mem");
   spec.output = words.own.value("output");
-  if (const auto option = words.own.value("sbatch")) spec.options = {*option};
+  spec.options = words.own.values("sbatch");
   spec.notice_seconds = whole_number(words.own, "notice", 1).value_or(standard_notice(words.config));
   if (spec.notice_seconds > 65'535)
     throw Error(ErrorKind::usage,

@@ -131,3 +131,11 @@ def test_submitting_gives_the_script_to_sbatch(work):
     assert (submitted.returncode, submitted.stdout) == (7, "Submitted batch job 12\n")
     got = (work.directory / "got").read_text()
     assert got.splitlines()[2:] == printed.stdout.splitlines()[2:]
+
+
+def test_several_options_of_sbatch(work):
+    words = ["slurm", "--sbatch=--exclusive", "--sbatch=--array=0-3", "t.py"]
+    printed = subprocess.run([find_fleetrun(), *words], capture_output=True, text=True, cwd=work.directory,
+                             timeout=DEADLINE, env=clean_environment())
+    assert printed.returncode == 0, printed.stderr
+    assert {"#SBATCH --exclusive", "#SBATCH --array=0-3"} <= set(printed.stdout.splitlines())
