@@ -9,6 +9,7 @@
 #include "dataset/base/batch_source.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
+#include "runtime/python/without_gil.h"
 
 namespace fleetrun::python {
 
@@ -62,7 +63,7 @@ void bind_batches(py::module_& module) {
       "Begins a pass; in_turn: reader r takes the files r, r + readers, … Throws: Error(data).");
   module.def(
       "stop_reading", [](const SourcePtr& source) { source->stop(); }, "source"_a,
-      "Ends a pass, wherever it is.", py::call_guard<py::gil_scoped_release>());
+      "Ends a pass, wherever it is.", py::call_guard<WithoutGil>());
   module.def(
       "readers_of", [](const SourcePtr& source) { return source->readers(); }, "source"_a,
       "How many readers it has.");

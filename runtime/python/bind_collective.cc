@@ -25,6 +25,7 @@
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_group.h"
 #include "runtime/python/interrupt.h"
+#include "runtime/python/without_gil.h"
 
 namespace fleetrun::python {
 
@@ -101,7 +102,7 @@ struct StartedCall {
   StartedCall() = default;
   ~StartedCall() {
     if (!work || PyGILState_Check() == 0) return;
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     work.reset();
   }
   StartedCall(const StartedCall&) = delete;
@@ -123,7 +124,7 @@ StartedPtr start_call(const GroupPtr& group, const CallPtr& call, std::optional<
   if (stream) with.stream = reinterpret_cast<void*>(*stream);
   if (call->device && !group->has(*call->device))
     group->thread.run([group, call] { group->of(call->device); }, [group] { group->interrupt(); });
-  const py::gil_scoped_release release;
+  const WithoutGil released;
   started->work = group->of(call->device).start(with);
   return started;
 }
@@ -173,7 +174,7 @@ bool wait_for_message(const Receive& receive, double seconds) {
   for (;;) {
     const auto next = std::min(until, Clock::now() + kSignalPeriod);
     {
-      const py::gil_scoped_release release;
+      const WithoutGil released;
       if (receive.inbox->wait(*receive.posted, next)) break;
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -305,7 +306,7 @@ void bind_messages(py::module_& module) {
       .def(
           "serve",
           [](const std::shared_ptr<Inbox>& self, int source, const GroupPtr& incoming) {
-            const py::gil_scoped_release release;
+            const WithoutGil released;
             self->serve(source, *incoming->communicator);
           },
           "source"_a, "incoming"_a,

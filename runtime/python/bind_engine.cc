@@ -21,6 +21,7 @@
 #include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/epoch_options.h"
+#include "runtime/python/without_gil.h"
 
 namespace fleetrun::python {
 
@@ -229,7 +230,7 @@ class FedExecutor {
 
   void run(const ArrayFeed::Arrays& arrays) {
     const ArrayFeed::Tensors tensors = feed_.take(arrays);
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     ++runs_;
     if (!checks_) return executor_.run(tensors);
     executor_.run(tensors, [this](const Operator& op, double) {

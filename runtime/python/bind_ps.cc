@@ -31,6 +31,7 @@
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/python/timelines.h"
+#include "runtime/python/without_gil.h"
 
 namespace fleetrun::python {
 
@@ -259,7 +260,7 @@ void bind_ps(py::module_& module) {
           "update",
           [](Server& self, std::uint64_t generation, bool in_place,
              std::map<std::uint32_t, std::string> trainers) {
-            const py::gil_scoped_release release;
+            const WithoutGil released;
             self.update({generation, in_place, std::move(trainers)});
           },
           "epoch"_a, "in_place"_a, "trainers"_a, "Tells of the trainers that there are now: {rank: id}.")

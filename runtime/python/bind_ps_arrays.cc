@@ -25,6 +25,7 @@
 #include "runtime/base/text.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
+#include "runtime/python/without_gil.h"
 
 namespace fleetrun::python {
 
@@ -93,7 +94,7 @@ py::tuple distinct_keys(const py::buffer& array, const std::vector<std::size_t>&
   std::vector<std::uint64_t> found;
   std::vector<std::size_t> counts;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     auto place = places->values<std::int64_t>().begin();
     std::span<const std::uint64_t> rest = *keys;
     for (const std::size_t size : sizes) {

@@ -14,6 +14,7 @@
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
 #include "runtime/python/interrupt.h"
+#include "runtime/python/without_gil.h"
 #include "runtime/trainer/replica_runner.h"
 
 namespace fleetrun::python {
@@ -78,7 +79,7 @@ void run_step(const RunnerPtr& self, const Step& step) {
     run_interruptibly([self, step] { step(self->runner()); });
     return;
   }
-  const py::gil_scoped_release release;
+  const WithoutGil released;
   step(self->runner());
 }
 

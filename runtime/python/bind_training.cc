@@ -23,6 +23,7 @@
 #include "runtime/python/epoch_options.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/python/timelines.h"
+#include "runtime/python/without_gil.h"
 #include "runtime/trainer/dataset_trainer.h"
 #include "runtime/trainer/heartbeat.h"
 #include "runtime/trainer/step_runner.h"
@@ -207,7 +208,7 @@ void run_step(const std::shared_ptr<FedStepRunner>& self, const ArrayFeed::Array
   if (self->may_block()) {
     run_interruptibly([self, tensors] { self->runner().run(tensors); });
   } else {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     self->runner().run(tensors);
   }
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/python/interrupt.h"
+#include "runtime/python/without_gil.h"
 
 namespace fleetrun::python {
 
@@ -50,7 +51,7 @@ struct InterruptibleThread::State {
   }
 
   bool wait_without_gil(std::chrono::milliseconds time) {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     std::unique_lock lock(mutex);
     return changed.wait_for(lock, time, [this] { return is_idle; });
   }
@@ -76,7 +77,7 @@ InterruptibleThread::~InterruptibleThread() {
 
 void InterruptibleThread::run(std::function<void()> work, const std::function<void()>& cancel) {
   if (!gets_signals()) {
-    const py::gil_scoped_release release;
+    const WithoutGil released;
     return work();
   }
   if (!state_) {
@@ -88,7 +89,7 @@ void InterruptibleThread::run(std::function<void()> work, const std::function<vo
     if (PyErr_CheckSignals() == 0) continue;
     py::error_already_set raised;
     if (cancel) {
-      const py::gil_scoped_release release;
+      const WithoutGil released;
       cancel();
     }
     if (!cancel || !state_->wait_without_gil(kCancelPatience)) {
