@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import threading
@@ -142,11 +143,15 @@ class Monitor:
             raise RuntimeError(f"{who} failed to pass monitoredBarrier in {milliseconds} ms")
 
     def _answer(self, mailbox, ranks, arriving, tag, word):
+        answers = []
         for place, receive in arriving:
             if receive.has_ended():
-                mailbox.send(word, ranks[place], tag)
+                answers.append(mailbox.send(word, ranks[place], tag))
             else:
                 mailbox.withdraw(receive)
+        for answer in answers:  # who leaves the group after the barrier must not take one along
+            with contextlib.suppress(Error):
+                answer.wait()
 
 
 def _without_leader(own):
