@@ -113,6 +113,10 @@ std::span<const EnvVariable> other_variables() noexcept {
      "rotating (the default), every or off (--sentinel)",
      "rotating compares a part of the parameters, all within some steps, whose number rank 0 prints; every "
      "compares all of them."},
+    {"FLEETRUN_TORCH_GLOO", runtime,
+     "1: groups of PyTorch's backend gloo are made by backend \"fleetrun\"; default: 0",
+     "For programs that know no other name, on CPUs, with PyTorch 2.15 or newer: `import torch` does it "
+     "where fleetrun is installed from a wheel, else `import fleetrun.distributed.torch_backend`."},
     {"FLEETRUN_READER_PROCESSES", runtime,
      "number of processes that share the work of a pipe command; default: 1",
      "It is for pipe commands made with the package's MultiSlotDataGenerator: run_from_stdin() without an "

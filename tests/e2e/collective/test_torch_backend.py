@@ -9,6 +9,7 @@ from torch_python import clean_environment
 
 FLEETRUN = pathlib.Path(sys.executable).parent / "fleetrun"
 OLDEST = (2, 6)
+OLDEST_WITH_PLUGINS = (2, 15)  # which has gloo as one
 DEADLINE = 300
 
 
@@ -81,6 +82,59 @@ td.destroy_process_group()
         else:
             assert "leaves a model alone" in log
             assert "all_reduce with" in log and "a message with tag=-3" in log, log
+
+
+GLOO = """
+import os
+import torch
+import torch.distributed as td
+try:
+    import fleetrun.distributed.torch_backend
+except RuntimeError as error:
+    print(error.what)
+    raise SystemExit
+td.init_process_group("gloo")
+pair = td.new_group([0, 1], backend="gloo")
+values = torch.tensor([td.get_rank() + 1])
+td.all_reduce(values)
+td.all_reduce(values, group=pair)
+print(td.get_backend(), td.get_backend(pair), values.item(), type(pair).__module__)
+td.barrier()
+if os.environ["FLEETRUN_TORCH_GLOO"] != "1":
+    os._exit(0)  # PyTorch 2.15's own aborts at times when the interpreter ends
+for _ in range(10):
+    pair = td.new_group([0, 1])
+    td.monitored_barrier(pair)
+    td.destroy_process_group(pair)  # at once: nobody's barrier fails for it
+"""
+
+
+@pytest.mark.parametrize("value", ["", "0", "1", "yes"])
+def test_groups_of_gloo_are_ours_where_it_is_asked_for(torch_python, version, tmp_path, value):
+    (tmp_path / "train.py").write_text(GLOO, encoding="utf-8")
+    python, more = torch_python
+    done, logs = job((python, {**more, "FLEETRUN_TORCH_GLOO": value}), tmp_path, [tmp_path / "train.py"])
+    assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
+    for log in logs:
+        if version < OLDEST:
+            assert "which is older than 2.6" in log, log
+        elif value == "yes":
+            assert 'FLEETRUN_TORCH_GLOO="yes" is neither 0 nor 1' in log, log
+        elif value == "1" and version < OLDEST_WITH_PLUGINS:
+            assert "which makes groups of gloo itself" in log, log
+        else:
+            home = "fleetrun.distributed.torch_backend" if value == "1" else "torch.distributed"
+            assert f"gloo gloo 6 {home}" in log, log
+
+
+def test_importing_torch_loads_the_backend_only_where_it_is_asked_for():
+    """What PyTorch calls at the end of its import, which is tried here without PyTorch."""
+    for value, loads in (("", False), ("0", False), ("1", True)):
+        code = "from fleetrun._torch_autoload import load; load()"
+        done = subprocess.run([sys.executable, "-c", "import sys; sys.modules['torch'] = None\n" + code],
+                              env=clean_environment(FLEETRUN_TORCH_GLOO=value), text=True,
+                              capture_output=True, timeout=DEADLINE)
+        assert (done.returncode, "import torch" in done.stderr) == (int(loads), loads), done.stderr
 
 
 @pytest.mark.parametrize("way", ["env", "tcp", "file", "store"])

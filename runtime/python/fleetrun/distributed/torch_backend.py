@@ -18,7 +18,6 @@ import math
 import queue
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -33,6 +32,7 @@ from fleetrun.distributed import collectives as calls
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._generations import the_generations
 from fleetrun.distributed._membership import the_member
+from fleetrun.distributed._torch_gloo import stand_in_where_asked, warn_of_ignite
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
 from fleetrun.distributed._torchrun import meeting_place_of
 from fleetrun.distributed._untraced import leave_untraced
@@ -526,6 +526,13 @@ _made: collections.Counter[str] = collections.Counter()
 
 
 def _create(options: Any, _: Any = None) -> ProcessGroup:
+    """A group of backend "fleetrun"."""
+    if not options.global_ranks_in_group:
+        warn_of_ignite()
+    return _made_of(options)
+
+
+def _made_of(options: Any, _: Any = None) -> ProcessGroup:
     """The group that torch.distributed asks for; all of its ranks ask for the same ones in the same order."""
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     rank = options.group_rank
@@ -538,12 +545,6 @@ def _create(options: Any, _: Any = None) -> ProcessGroup:
             f"torch.distributed says that this is rank {ranks[rank]} of {options.group_size}, and it has "
             f"joined as rank {the_world.rank} of {the_world.size} before",
             'call init_process_group("fleetrun") first, or with the rank and size that the environment says',
-        )
-    if is_whole and "ignite" in sys.modules:
-        warnings.warn(
-            'ignite.distributed.auto_model does not know backend "fleetrun" and leaves a model alone: wrap '
-            "it in torch.nn.parallel.DistributedDataParallel first",
-            stacklevel=2,
         )
     seconds = options.timeout if isinstance(options.timeout, datetime.timedelta) else None
     within = {} if seconds is None else {"call_within": seconds.total_seconds()}
@@ -590,6 +591,7 @@ def register() -> None:
         )
     if "FLEETRUN" not in torch_distributed.Backend._plugins:
         torch_distributed.Backend.register_backend("fleetrun", _create, extended_api=True, devices=["cpu"])
+    stand_in_where_asked(_made_of)
     if the_member() is not None:
         torch_distributed.rendezvous.__globals__["_rendezvous_handlers"]["env"] = _meet
 
