@@ -188,8 +188,10 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
                    {"always_adapts", config.always_adapts},
                    {"lars_coefficient", config.lars_coefficient},
                    {std::string(kRoleAttribute), std::string("update")}};
+  const auto number = config.state_numbers.find(parameter.name);
+  const std::string end = "_" + std::to_string(number == config.state_numbers.end() ? 0 : number->second);
   const auto add = [&](const Variable& like, const char* suffix, double value) {
-    const std::string state = add_state(main, startup, like, suffix, value);
+    const std::string state = add_state(main, startup, like, suffix + end, value);
     op.inputs.push_back(state);
     op.outputs.push_back(state);
   };
@@ -197,44 +199,44 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
     Variable step = parameter;
     step.type = DataType::int64;
     step.shape = {1};
-    add(step, "_step_0", 0.0);
+    add(step, "_step", 0.0);
   };
   switch (config.kind) {
     case sgd:
       break;
     case adagrad:
-      add(parameter, "_moment_0", config.initial_accumulator);
+      add(parameter, "_moment", config.initial_accumulator);
       break;
     case decayed_adagrad:
-      add(parameter, "_moment_0", 0.0);
+      add(parameter, "_moment", 0.0);
       break;
     case momentum:
     case lars_momentum:
-      add(parameter, "_velocity_0", 0.0);
+      add(parameter, "_velocity", 0.0);
       break;
     case ftrl:
-      add(parameter, "_squared_0", config.initial_accumulator);
-      add(parameter, "_linear_0", 0.0);
+      add(parameter, "_squared", config.initial_accumulator);
+      add(parameter, "_linear", 0.0);
       break;
     case rmsprop:
-      add(parameter, "_mean_square_0", 0.0);
-      add(parameter, "_momentum_0", 0.0);
-      add(parameter, "_mean_grad_0", 0.0);
+      add(parameter, "_mean_square", 0.0);
+      add(parameter, "_momentum", 0.0);
+      add(parameter, "_mean_grad", 0.0);
       break;
     case adam:
     case lamb:
-      add(parameter, "_moment1_0", 0.0);
-      add(parameter, "_moment2_0", 0.0);
+      add(parameter, "_moment1", 0.0);
+      add(parameter, "_moment2", 0.0);
       add_step();
       break;
     case adamax:
-      add(parameter, "_moment_0", 0.0);
-      add(parameter, "_inf_norm_0", 0.0);
+      add(parameter, "_moment", 0.0);
+      add(parameter, "_inf_norm", 0.0);
       add_step();
       break;
     case adadelta:
-      add(parameter, "__avg_squared_grad_0", 0.0);
-      add(parameter, "__avg_squared_update_0", 0.0);
+      add(parameter, "__avg_squared_grad", 0.0);
+      add(parameter, "__avg_squared_update", 0.0);
       break;
   }
   main.append(std::move(op));

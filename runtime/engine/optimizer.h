@@ -73,6 +73,9 @@ struct OptimizerConfig {
   double clip = 0.0;
   /// Servers clip the mean over trainers, instead of each trainer what it sends.
   bool clips_means = false;
+  /// What the names of a parameter's state end with, 0 for one that is not there: programs that share a
+  /// parameter each keep a state of their own.
+  std::map<std::string, int> state_numbers = {};
   /// A persistable float32 variable of one value, by which learning_rate is multiplied in every step: what a
   /// schedule sets. Empty for none.
   std::string rate = {};

@@ -106,6 +106,7 @@ void bind_plan(py::module_& module) {
       .def_readwrite("lazy_rows", &OptimizerConfig::lazy_rows)
       .def_readwrite("own_decay", &OptimizerConfig::own_decay)
       .def_readwrite("undecayed", &OptimizerConfig::undecayed)
+      .def_readwrite("state_numbers", &OptimizerConfig::state_numbers)
       .def_readwrite("older_formula", &OptimizerConfig::older_formula)
       .def_readwrite("always_adapts", &OptimizerConfig::always_adapts)
       .def_readwrite("adam_d2sum", &OptimizerConfig::adam_d2sum)

@@ -222,3 +222,35 @@ for make in (lambda: paddle.optimizer.AdamW(0.1, lr_ratio=len), lambda: paddle.o
         "paddle.optimizer.lr.PiecewiseDecay: 1 boundaries and 1 values",
         "paddle.optimizer.lr.LinearWarmup: warmup_steps=0",
     ]
+
+
+@pytest.mark.parametrize("optimizer, expected", [
+    ("Adam(0.1)", [0.0625, 8.41, 0.0625, 8.41, 0.0625, 8.40999]),
+    ("Momentum(0.1, 0.9)", [0.0625, 7.91016, 0.79321, 5.70389, 3.3915, 3.49621]),
+])
+def test_programs_that_share_a_parameter_have_states_of_their_own(run, optimizer, expected):
+    """The numbers are Paddle 2.6.2's, and 1.8.5's."""
+    run(f"""
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+static, startup, programs = paddle.static, paddle.static.Program(), []
+for wanted in (1.0, -2.0):
+    program = static.Program()
+    with static.program_guard(program, startup):
+        x = static.data("x", [None, 2])
+        first = paddle.ParamAttr("w", initializer=paddle.nn.initializer.Constant(0.5))
+        loss = paddle.mean(paddle.square(static.nn.fc(x, 1, weight_attr=first, bias_attr=False) - wanted))
+        paddle.optimizer.{optimizer}.minimize(loss)
+    programs.append((program, loss))
+exe = static.Executor()
+exe.run(startup)
+feed = {{"x": np.array([[1, 0.5]], "float32")}}
+got = [exe.run(program, feed=feed, fetch_list=[loss])[0] for program, loss in programs * 3]
+np.testing.assert_allclose(np.ravel(got), {expected}, atol=2e-5)
+kept = [sorted(one.name for one in program.list_vars() if one.persistable) for program, _ in programs]
+assert [name.rpartition("_")[2] for name in kept[1] if "moment" in name or "velocity" in name][0] == "1", kept
+static.save(programs[1][0], "kept")
+assert all(name.endswith("_1") for name in static.load_program_state("kept") if name != "w")
+static.load(programs[1][0], "kept")
+""")

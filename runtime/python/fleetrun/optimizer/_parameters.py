@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
+from fleetrun._graph import unique_name
 
 if TYPE_CHECKING:
     from fleetrun._graph import Program
 
-__all__ = ["moving", "named", "without_decay"]
+__all__ = ["moving", "named", "state_numbers", "without_decay"]
+
+# The first word of the names that optimizers give a parameter's state, by their kind.
+_STATES = {
+    "adagrad": "moment", "adam": "moment1", "adamax": "moment", "decayed_adagrad": "moment",
+    "lamb": "moment1", "lars_momentum": "velocity", "momentum": "velocity",
+}  # fmt: skip
 
 
 def named(function: str, parameters: Any) -> set[str] | None:
@@ -64,6 +71,13 @@ def moving(
             each.trainable = True
         for variable in stopped:
             variable.stop_gradient = False
+
+
+def state_numbers(kind: str, parameters: list[str]) -> dict[str, int]:
+    """By parameter, what the names of its state end with: as in Paddle it counts from 0 the programs that an
+    optimizer was given to, so that those that share the parameter do not share its state."""
+    word = _STATES.get(kind, kind)
+    return {name: int(unique_name(f"{name}_{word}").rpartition("_")[2]) for name in parameters}
 
 
 def without_decay(config: Any, main: Any, decays: Callable[[str], bool] | None) -> Any:

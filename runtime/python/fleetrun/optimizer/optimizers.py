@@ -11,7 +11,7 @@ from fleetrun._types import Any, Callable, Parameter, Program, Sequence, Variabl
 from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer import rates
-from fleetrun.optimizer._parameters import moving, named, without_decay
+from fleetrun.optimizer._parameters import moving, named, state_numbers, without_decay
 from fleetrun.optimizer._rows import say_what_is_dense
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static import differentiated
@@ -185,6 +185,7 @@ class Optimizer:
         self._take_clip(main)
         rate = self._rate(main, startup, servers=False)
         config = self._native_config(main, rate.variable)
+        config.state_numbers = state_numbers(self.kind, [parameter.name for parameter, _ in given])
         keys = differentiated.KEYS.of(main)
         named = [
             (parameter.name, gradient.name, keys.get(gradient.name, "")) for parameter, gradient in given
@@ -252,6 +253,7 @@ class Optimizer:
         config = self._native_config(main, rate.variable)
         if not servers:
             say_what_is_dense(self, main)
+            config.state_numbers = state_numbers(self.kind, [one.name for one in trained])
         if adam_d2sum:
             config.adam_d2sum = True
         # Elsewhere no server knows what the others send.

@@ -1,7 +1,7 @@
 """An optimizer's state as Paddle's files have it.
 
-Adam, AdamW, Lamb and Adamax count their steps here (PARAMETER_step_0); Paddle keeps the powers of beta that
-the next step takes (PARAMETER_beta1_pow_acc_0, PARAMETER_beta2_pow_acc_0), and the learning rate. Files get
+Adam, AdamW, Lamb and Adamax count their steps here (PARAMETER_step_N); Paddle keeps the powers of beta that
+the next step takes (PARAMETER_beta1_pow_acc_N, PARAMETER_beta2_pow_acc_N), and the learning rate. Files get
 both, and what is loaded may have either.
 """
 
@@ -23,7 +23,6 @@ _BETAS = {
     "lamb": ("beta1", "beta2"),
     "adamax": ("beta1",),
 }
-_STEP = "_step_0"
 # Below this a power of beta has too few digits to say the step.
 _LEAST = 1e-30
 
@@ -33,10 +32,13 @@ def _counting(program: Program) -> dict[str, tuple[dict[str, float], float]]:
     found = {}
     for op in program.native.operators():
         parameter = op.outputs[0] if op.outputs else ""
-        if op.type in _BETAS and parameter + _STEP in op.outputs:
-            given: Any = op.attributes
-            powers = {f"{parameter}_{beta}_pow_acc_0": float(given[beta]) for beta in _BETAS[op.type]}
-            found[parameter + _STEP] = (powers, float(given["learning_rate"]))
+        if op.type not in _BETAS:
+            continue
+        given: Any = op.attributes
+        steps = op.outputs[-1]
+        number = steps.rpartition("_")[2]
+        powers = {f"{parameter}_{beta}_pow_acc_{number}": float(given[beta]) for beta in _BETAS[op.type]}
+        found[steps] = (powers, float(given["learning_rate"]))
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 
 import numpy
@@ -126,7 +127,7 @@ def _is_rate(name):
 
 
 def _is_step(name, values):
-    return name.endswith("_step_0") and name in values and values[name].dtype == numpy.int64
+    return re.search(r"_step_\d+$", name) is not None and name in values and values[name].dtype == numpy.int64
 
 
 def _read_values(program, chosen, dirname, filename):
