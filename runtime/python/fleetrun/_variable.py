@@ -118,6 +118,20 @@ class Variable(Operators):
             )
         return self
 
+    @property
+    def grad_name(self) -> str:
+        """The name of its gradient."""
+        return self.name + "@GRAD"
+
+    @property
+    def is_parameter(self) -> bool:
+        """Whether it is a parameter, of one that optimizers move and of one that they do not."""
+        return isinstance(self, Parameter)
+
+    def to_string(self, throw_on_error: bool, with_details: bool = False) -> str:
+        """What it is, for people."""
+        return str(self)
+
     def dim(self) -> int:
         """Number of axes."""
         return self.ndim

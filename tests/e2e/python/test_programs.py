@@ -310,3 +310,31 @@ except paddle.Error as error:
 else:
     raise AssertionError
 """)
+
+
+def test_variables_say_what_they_are_as_in_paddle(run):
+    run("""
+import fleetrun as paddle
+x = paddle.static.data("x", [None, 3])
+w = paddle.create_parameter([3], "float32", attr=paddle.ParamAttr("w", trainable=False))
+assert (x.grad_name, x.is_parameter, w.is_parameter) == ("x@GRAD", False, True)
+assert x.to_string(True) == str(x)
+""")
+
+
+def test_names_that_stand_in_two_places(run):
+    """In Paddle 2.6 what 1.x had stands beside what replaced it."""
+    run("""
+import fleetrun as paddle
+import fleetrun.fluid as fluid
+assert paddle.optimizer.lr.exponential_decay is fluid.layers.exponential_decay
+assert paddle.nn.clip.set_gradient_clip is fluid.clip.set_gradient_clip
+assert paddle.incubate.optimizer.RecomputeOptimizer is fluid.optimizer.RecomputeOptimizer
+from fleetrun.static.nn.control_flow import While
+assert While is fluid.layers.While
+for made in (paddle.optimizer.SGD, paddle.optimizer.Momentum, paddle.optimizer.Adam, paddle.optimizer.AdamW,
+             paddle.optimizer.Lamb):
+    made(0.1, multi_precision=True)
+lists = paddle.static.amp.bf16.AutoMixedPrecisionListsBF16(custom_fp32_list={"softmax"})
+assert lists.fp32_list == {"softmax"}
+""")

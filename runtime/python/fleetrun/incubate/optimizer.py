@@ -1,4 +1,4 @@
-"""paddle.incubate.optimizer: averages of parameters (static/averages.py), and two optimizers."""
+"""paddle.incubate.optimizer: averages of parameters (static/averages.py), and optimizers."""
 
 from fleetrun import _lazy
 
@@ -7,6 +7,7 @@ __getattr__, __dir__ = _lazy.attach(
     {
         **_lazy.names("static.averages", "LookAhead ModelAverage"),
         "GradientMergeOptimizer": "static.merged:GradientMergeOptimizer",
+        "RecomputeOptimizer": "fluid.optimizer:RecomputeOptimizer",
         "LarsMomentumOptimizer": "optimizer.older:LarsMomentum",
     },
 )

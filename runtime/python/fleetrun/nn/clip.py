@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from fleetrun import _native
+from fleetrun import _lazy, _native
 from fleetrun._error import Error
 
 __all__ = ["Clip", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "KINDS", "own_clip"]
@@ -110,3 +110,13 @@ def own_clip(main: Any) -> tuple[Any, set[str]]:
                 "give all the same, or the optimizer a grad_clip",
             )
     return (found[0].gradient_clip_attr if found else None), {each.name for each in found}
+
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    _lazy.names(
+        "fluid.clip",
+        "append_gradient_clip_ops GradientClipByGlobalNorm GradientClipByNorm GradientClipByValue "
+        "set_gradient_clip",
+    ),
+)

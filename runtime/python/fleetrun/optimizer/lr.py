@@ -431,4 +431,11 @@ def _callable(schedule, function):
         )
 
 
-__getattr__, __dir__ = _lazy.attach(__name__)
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    _lazy.names(
+        "fluid.schedules",
+        "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay "
+        "piecewise_decay polynomial_decay",
+    ),
+)

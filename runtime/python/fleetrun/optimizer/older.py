@@ -38,7 +38,7 @@ class LarsMomentum(Optimizer):
             learning_rate,
             regularization,
             grad_clip,
-            {"multi_precision": (multi_precision, False), "rescale_grad": (rescale_grad, 1.0)},
+            {"rescale_grad": (rescale_grad, 1.0)},
             parameter_list,
             momentum=momentum,
             lars_coefficient=lars_coeff,

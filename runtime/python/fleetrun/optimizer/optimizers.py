@@ -321,9 +321,7 @@ class SGD(Optimizer):
         multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False)}, parameters
-        )
+        super().__init__(learning_rate, weight_decay, grad_clip, {}, parameters)
 
 
 class Momentum(Optimizer):
@@ -352,7 +350,6 @@ class Momentum(Optimizer):
             weight_decay,
             grad_clip,
             {
-                "multi_precision": (multi_precision, False),
                 "rescale_grad": (rescale_grad, 1.0),
                 "use_multi_tensor": (use_multi_tensor, False),
             },
@@ -416,7 +413,7 @@ class Adam(Optimizer):
             learning_rate,
             weight_decay,
             grad_clip,
-            {"multi_precision": (multi_precision, False), "use_multi_tensor": (use_multi_tensor, False)},
+            {},
             parameters,
             beta1=beta1,
             beta2=beta2,
@@ -540,7 +537,7 @@ class Lamb(Optimizer):
             learning_rate,
             None,
             grad_clip,
-            {"multi_precision": (multi_precision, False)},
+            {},
             parameters,
             beta1=beta1,
             beta2=beta2,

@@ -36,7 +36,17 @@ class AutoMixedPrecisionLists:
         self.amp_dtype = dtype
 
 
-CustomOpLists = AutoMixedPrecisionListsBF16 = AutoMixedPrecisionLists
+CustomOpLists = AutoMixedPrecisionLists
+
+
+class AutoMixedPrecisionListsBF16(AutoMixedPrecisionLists):
+    """The same of bfloat16."""
+
+    def __init__(
+        self, custom_bf16_list: Any = None, custom_fp32_list: Any = None, custom_fp32_varnames: Any = None
+    ) -> None:
+        super().__init__(custom_bf16_list, custom_fp32_list, custom_fp32_varnames, "bfloat16")
+        self.bf16_list, self.fp32_list = self.white_list, self.black_list
 
 
 def fp16_guard() -> contextlib.AbstractContextManager[None]:

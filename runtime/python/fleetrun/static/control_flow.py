@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from fleetrun import _native, framework, tensor
+from fleetrun import _lazy, _native, framework, tensor
 from fleetrun._error import Error
 from fleetrun.static.loops import dynamic_loop
 from fleetrun.utils import nest
@@ -282,3 +282,6 @@ class Switch:
         with _branch() as branch:
             yield
         _keep(wanted, branch, _Branch())
+
+
+__getattr__, __dir__ = _lazy.attach(__name__, {"While": "static.loops:While"})
