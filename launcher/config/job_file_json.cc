@@ -69,10 +69,11 @@ JobFileNode convert(const Json& json, const std::string& name, const std::string
   return node;
 }
 
-/// "line 3, column 7: …" out of nlohmann's sentence.
+/// "line 3, column 7: …" out of nlohmann's sentence; a number beyond all has no place in it.
 std::string fault_of(const std::string& what) {
-  const std::size_t begin = what.find("line ");
-  return printable(begin == std::string::npos ? what : what.substr(begin));
+  const std::size_t line = what.find("line "), end_of_name = what.find("] ");
+  if (line != std::string::npos) return printable(what.substr(line));
+  return printable(end_of_name == std::string::npos ? what : what.substr(end_of_name + 2));
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ JobFileNode parse_json(const std::string& text, const std::string& name) {
                   name + ": the key '" + printable(watch.twin()) + "' is there twice in one object",
                   "leave one of them out");
     return convert(json, name, "");
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {
     throw Error(ErrorKind::config, name + ": this is not JSON: " + fault_of(error.what()));
   }
 }

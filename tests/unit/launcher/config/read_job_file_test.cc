@@ -147,6 +147,7 @@ TEST_CASE("faults of the languages are told with their place") {
   CHECK(what("[[roles]]\nname = \n", "job.toml").starts_with("job.toml:2: this is not TOML: "));
   CHECK(what("{\n\"roles\": [,]}").starts_with("job.json: this is not JSON: line 2, column 11"));
   CHECK(what("").starts_with("job.json: this is not JSON: "));
+  CHECK(what("{\"roles\": 6e666}").starts_with("job.json: this is not JSON: "));
   CHECK(what("[1]") == "job.json: an object is needed here");
   CHECK(what(R"({"roles": [], "roles": []})") == "job.json: the key 'roles' is there twice in one object");
   CHECK(what("when = 2024-01-01\n", "job.toml") == "job.toml:1: dates and times have no meaning here");
