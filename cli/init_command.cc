@@ -110,11 +110,11 @@ class Interview {
 
 /// A string of JSON is one of TOML too.
 std::string quoted(const std::string& text) {
-  try {
-    return json_text(nlohmann::json(text));
-  } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::usage, "'" + printable(text) + "' is not UTF-8, as a job file is");
+  for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(utf8_length(rest))) {
+    if (utf8_length(rest) == 0)
+      throw Error(ErrorKind::usage, "'" + printable(text) + "' is not UTF-8, as a job file is");
   }
+  return json_text(nlohmann::json(text));
 }
 
 std::string role(const std::string& kind, const std::string& count, const std::string& script) {
