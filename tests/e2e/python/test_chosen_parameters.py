@@ -116,7 +116,11 @@ expect([[-0.44, 0.36], [1.48, 1.48]])
 
 
 def test_reduce_on_plateau_takes_what_was_fetched(run):
-    run(HEAD + """
+    said = run(HEAD + """
+schedule = paddle.optimizer.lr.ReduceOnPlateau(0.5, factor=0.5, patience=1)
+schedule.verbose = True
+for metric in (1.0, 1.0, 1.0, 0.5, 0.5, 0.5):
+    schedule.step(metric)
 schedule = paddle.optimizer.lr.ReduceOnPlateau(0.5, factor=0.5, patience=0)
 for metric in (np.array([1.0], "float32"), np.float32(1.0), np.array(1.0), 1.0):
     schedule.step(metric)
@@ -127,4 +131,6 @@ except paddle.Error as error:
     assert "the metric is 2 values" in str(error)
 else:
     raise AssertionError("two metrics")
-""")
+""").stdout
+    assert said.splitlines() == ["Epoch 3: ReduceOnPlateau set learning rate to 0.25.",
+                                 "Epoch 6: ReduceOnPlateau set learning rate to 0.125."]

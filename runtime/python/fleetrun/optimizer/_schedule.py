@@ -47,6 +47,9 @@ class LRScheduler:
                 f"is {self.last_lr}",
                 "choose numbers that give a finite rate for every epoch",
             )
+        self._say()
+
+    def _say(self) -> None:
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 

@@ -375,6 +375,7 @@ class ReduceOnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.best: float | None = None
         self.num_bad_epochs = 0
+        self._said = float(learning_rate)
         super().__init__(learning_rate, -1, verbose)
 
     def get_lr(self) -> float:
@@ -386,6 +387,12 @@ class ReduceOnPlateau(LRScheduler):
         if metrics is not None:
             self._judge(_one_number(metrics))
         super().step(epoch)
+
+    def _say(self) -> None:
+        """Says nothing where the rate stays."""
+        before, self._said = self._said, self.last_lr
+        if before != self.last_lr:
+            super()._say()
 
     def _judge(self, metric: float) -> None:
         if self.cooldown_counter > 0:
