@@ -401,6 +401,7 @@ struct RpcServer::State {
   }
 
   void shut_down() {
+    if (!listening) return server.close();
     // Whoever waits for another trainer is told; what is being answered has some seconds to finish.
     metrics_file.reset();
     authenticating_acceptor.reset();
@@ -423,9 +424,13 @@ RpcServer::RpcServer(const ServerOptions& options, const std::string& endpoint, 
     state_->patience.emplace();
     state_->go_on();
   }
+  if (!state_->rpc.listens_later) listen();
+}
+
+void RpcServer::listen() {
   state_->listen();
   // The text is document 003's: scripts and people look for it.
-  log::info("running server with rank id: " + std::to_string(options.rank) +
+  log::info("running server with rank id: " + std::to_string(state_->rank) +
             ", endpoint: " + state_->endpoint);
 }
 

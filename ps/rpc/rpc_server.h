@@ -21,17 +21,22 @@ struct RpcServerOptions {
   Transport transport = Transport::automatic;
   /// Where fleetrun reads this server's metrics (ps/watch/metrics_file.h); empty: nowhere.
   std::string metrics_file = {};
+  /// Nobody is let in before listen(): what the server is started from is loaded first.
+  bool listens_later = false;
 };
 
 class RpcServer {
  public:
-  /// Binds `endpoint` ("host:port") and starts to serve; logs
+  /// Binds `endpoint` ("host:port") and starts to serve (or, with listens_later, listen() does); logs
   /// "running server with rank id: R, endpoint: HOST:PORT" on stderr.
   /// Throws: Error(network) when the port is taken, naming it; Error(config) for options that cannot work.
   RpcServer(const ServerOptions& options, const std::string& endpoint, RpcServerOptions rpc = {});
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
+
+  /// Once, with listens_later; throws as the constructor does.
+  void listen();
 
   /// "host:port" with the port that was bound; differs from what was asked for when that said port 0.
   const std::string& endpoint() const noexcept;

@@ -81,8 +81,10 @@ void check_export(const SaveName& save) {
 }  // namespace
 
 std::string Server::load(const std::string& directory) {
-  // Started again, it has more than was loaded then.
-  if (state_->recovery) return {};
+  // Started again, it has more than was loaded then; unless its earlier process ended before that, and before
+  // anybody came to it.
+  const bool has_been_used = !state_->write_barrier.histories().empty() || state_->origin == wire::kResumed;
+  if (state_->recovery && has_been_used) return {};
   LoadedTables loaded = state_->load_from(directory, std::nullopt);
   state_->current()->marks().has(loaded.manifest.changes);
   {

@@ -233,7 +233,7 @@ void bind_ps(py::module_& module) {
   py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer", "A parameter server of this process.")
       .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
-                       const std::string& endpoint, std::uint64_t generation) {
+                       const std::string& endpoint, std::uint64_t generation, bool listens) {
              const Environ environ = Environ::of_process();
              tables = ps::server_tables(ps::mode_of(mode), tables);
              ps::TableMemory memory = ps::table_memory_of(environ, tables, rank);
@@ -251,11 +251,13 @@ void bind_ps(py::module_& module) {
                  options, endpoint,
                  ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ),
                                       ps::transport_of(environ),
-                                      environ.value_or("FLEETRUN_SERVER_FIGURES", "")});
+                                      environ.value_or("FLEETRUN_SERVER_FIGURES", ""), !listens});
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0,
-           "Binds `endpoint` and serves from then on. Throws: Error(network) for a port that is taken, "
-           "Error(config).")
+           "listens"_a = true,
+           "Binds `endpoint` and serves from then on, or from listen() on. Throws: Error(network) for a port "
+           "that is taken, Error(config).")
+      .def("listen", &Server::listen, "Lets trainers in; once, where it does not listen yet.")
       .def(
           "update",
           [](Server& self, std::uint64_t generation, bool in_place,

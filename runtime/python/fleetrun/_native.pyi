@@ -350,11 +350,13 @@ def make_in_process(mode: str, tables: list[TableConfig]) -> Client:
     """A Client whose one server is in this process."""
 class RpcServer():
     """A parameter server of this process."""
-    def __init__(self, rank: int, servers: int, trainers: int, mode: str, tables: list[TableConfig], endpoint: str, epoch: int = 0) -> None:
-        """Binds `endpoint` and serves from then on. Throws: Error(network) for a port that is taken, Error(config)."""
+    def __init__(self, rank: int, servers: int, trainers: int, mode: str, tables: list[TableConfig], endpoint: str, epoch: int = 0, listens: bool = True) -> None:
+        """Binds `endpoint` and serves from then on, or from listen() on. Throws: Error(network) for a port that is taken, Error(config)."""
     @property
     def endpoint(self) -> str:
         """HOST:PORT that was bound."""
+    def listen(self) -> None:
+        """Lets trainers in; once, where it does not listen yet."""
     def load(self, directory: str) -> str:
         """As Client.load(), for this server alone."""
     def stale_requests(self) -> int:

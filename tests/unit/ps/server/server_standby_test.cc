@@ -189,21 +189,57 @@ TEST_CASE("who is superseded answers nothing any more, and ends") {
   answer_of(second, push(2, 4));
 }
 
+namespace {
+
+std::string save_some(const Pair& pair) {
+  const auto client = std::move(make_in_process(1, 1, Mode::async, kTables).front());
+  client->set_dense(1, std::vector<float>{5.0f, 6.0f});
+  std::vector<std::uint64_t> keys(10);
+  for (std::uint64_t n = 0; n < 10; ++n) keys[n] = key_of(n);
+  client->push({.sparse = {{2, keys, std::vector<float>(10, 2.0f)}}, .dense = {}});
+  const std::string directory = pair.directory.file("saved");
+  client->save(directory);
+  return directory;
+}
+
+}  // namespace
+
+TEST_CASE("a server that ended before it had loaded what it starts from loads it when it is started again") {
+  for (const bool from_standby : {false, true}) {
+    CAPTURE(from_standby);
+    Pair pair;
+    const std::string saved = save_some(pair);
+    {
+      Server server(pair.options(0));
+      wait_for_standby(server);
+    }
+    if (from_standby) std::filesystem::remove_all(pair.directory.file("kept") + "/server-00000");
+    std::vector<float> loaded;
+    {
+      Server server(pair.options(0));
+      REQUIRE(server.recovery());
+      server.load(saved);
+      wait_for_standby(server);
+      hello(server, Mode::async);
+      loaded = rows(server, 2);
+      CHECK(loaded != std::vector<float>(10));
+    }
+    Server server(pair.options(0));
+    std::filesystem::remove_all(saved);  // somebody has come since then: it has more than the save
+    server.load(saved);
+    hello(server, Mode::async);
+    CHECK(rows(server, 2) == loaded);
+  }
+}
+
 TEST_CASE("tables that were loaded are what the standby hands back") {
   Pair pair;
-  {
-    const auto client = std::move(make_in_process(1, 1, Mode::async, kTables).front());
-    client->set_dense(1, std::vector<float>{5.0f, 6.0f});
-    std::vector<std::uint64_t> keys(10);
-    for (std::uint64_t n = 0; n < 10; ++n) keys[n] = key_of(n);
-    client->push({.sparse = {{2, keys, std::vector<float>(10, 2.0f)}}, .dense = {}});
-    client->save(pair.directory.file("saved"));
-  }
+  const std::string saved = save_some(pair);
   std::vector<float> loaded;
   {
     Server server(pair.options(0));
     wait_for_standby(server);
-    server.load(pair.directory.file("saved"));
+    server.load(saved);
     hello(server, Mode::async);
     wait_for_standby(server);
     loaded = rows(server, 2);

@@ -386,9 +386,11 @@ class Fleet(Saving):
             tables=training.plan.tables(),
             endpoint=self._role.server_endpoints[self._role.rank],
             epoch=elastic.epoch(),
+            listens=not dirname,
         )
-        if dirname:  # Scripts give "" for none, as Paddle takes it.
+        if dirname:  # Scripts give "" for none, as Paddle takes it. Nobody is to train on what it has before.
             warn_of_save(self._server.load(str(dirname)))
+            self._server.listen()
         elastic.on_world_change(self._tell_server, thread=True)
         self._tell_server(elastic.world())
 

@@ -1,0 +1,77 @@
+"""Servers that start from a save (fleet.init_server(DIR)): nobody is let in before it is loaded."""
+
+import subprocess
+import sys
+
+import pytest
+
+from conftest import environment
+from flow import LIMIT
+from fleetrun_job import find_fleetrun
+
+TRAIN = """
+import os, signal, socket, sys
+import numpy
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+from fleetrun import _native
+
+
+class Watched(_native.RpcServer):
+    def load(self, directory):
+        rank = int(os.environ["FLEETRUN_RANK"])
+        host, _, port = os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")[rank].rpartition(":")
+        with socket.socket() as probe:
+            assert probe.connect_ex((host, int(port))) != 0, "trainers come before the load"
+        if "killed" in sys.argv and rank == 1 and os.environ["FLEETRUN_ATTEMPT"] == "0":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().load(directory)
+
+
+paddle.enable_static()
+paddle.seed(1)
+fleet.init()
+ids = paddle.static.data("ids", [None, 1], "int64")
+rows = paddle.static.nn.sparse_embedding(ids, [100, 4], param_attr=paddle.ParamAttr(name="rows"))
+predicted = paddle.nn.Linear(4, 1)(paddle.reshape(rows, [-1, 4]))
+loss = paddle.mean((predicted - 3) * (predicted - 3))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = False
+fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), strategy).minimize(loss)
+if fleet.is_server():
+    _native.RpcServer = Watched
+    fleet.init_server("model" if os.path.isdir("model") else None)
+    fleet.run_server()
+    sys.exit(0)
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+begins_with = os.path.isdir("model")
+for step in range(8):
+    feed = {"ids": numpy.arange(20).reshape(-1, 1)}
+    print("LOSS", float(exe.run(paddle.static.default_main_program(), feed=feed, fetch_list=[loss])[0]).hex())
+if not begins_with:
+    fleet.save_persistables(exe, "model")
+fleet.stop_worker()
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["--ps_replicas=1"]])
+def test_a_server_that_is_killed_while_it_loads_loads_it_then(tmp_path, flags):
+    (tmp_path / "train.py").write_text(TRAIN)
+
+    def losses(*words):
+        command = [find_fleetrun(), "--server_num=2", "--trainer_num=1", "--max_restart=2", *flags]
+        done = subprocess.run([*command, f"--python={sys.executable}", "train.py", *words], cwd=tmp_path,
+                              env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=LIMIT)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [line for line in done.stdout.splitlines() if line.startswith("LOSS")], done.stderr
+
+    first, _ = losses()
+    calm, _ = losses()
+    killed, said = losses("killed")
+    assert "server 1 is started again" in said
+    assert len(first) == len(calm) == 8
+    assert calm[0] != first[0]  # it goes on from the save
+    assert killed == calm
