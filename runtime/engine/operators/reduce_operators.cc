@@ -1,4 +1,5 @@
-// Operators that make one value of many. The result over all axes has none: [], as in Paddle 2.6.
+// Operators that make one value of many. The result over all axes has none: [], as in Paddle 2.6. Offsets
+// stay when the first axis does.
 
 #include <algorithm>
 #include <limits>
@@ -49,6 +50,10 @@ Shape reduced_shape(const Operator& op, const Shape& x, const std::vector<bool>&
   return shape;
 }
 
+bool keeps_first(const std::vector<bool>& reduced) {
+  return !reduced.empty() && !reduced[0];
+}
+
 void infer_reduce(Inference& inference) {
   inference.expect_inputs(1, 1);
   inference.expect_outputs(1, 1);
@@ -62,7 +67,8 @@ void infer_reduce(Inference& inference) {
     inference.expect_type(0, DataType::float32);
   }
   const auto reduced = reduced_axes(inference.op(), x.shape.size());
-  inference.set_output(0, counts ? DataType::int64 : x.type, reduced_shape(inference.op(), x.shape, reduced));
+  inference.set_output(0, counts ? DataType::int64 : x.type, reduced_shape(inference.op(), x.shape, reduced),
+                       keeps_first(reduced) ? x.lod_level : 0);
 }
 
 /// Dimensions of X joined to stretches that are reduced or kept as a whole: [outer…, inner].
@@ -112,12 +118,14 @@ struct Plan {
   Walk walk = {};
   Shape result = {};
   Shape of = {};
+  bool keeps_offsets = false;
 
   void follow(const Operator& op, const Shape& x) {
     if (!walk.stretches.empty() && of == x) return;
     of = x;
     const auto reduced = reduced_axes(op, x.size());
     walk.plan(x, reduced);
+    keeps_offsets = keeps_first(reduced);
     result = reduced_shape(op, x, reduced);
   }
 };
@@ -226,6 +234,7 @@ Kernel prepare_reduce(const Preparation& p) {
     const Walk& walk = plan.walk;
     const bool counts = kind == Reduction::sum && x->type() == DataType::boolean;
     out->resize(counts ? DataType::int64 : x->type(), plan.result);
+    if (plan.keeps_offsets) out->offsets = x->offsets;
     if (x->type() == DataType::boolean) return reduce_booleans(kind, walk, *x, *out);
     if (x->type() == DataType::int64) return reduce_numbers<std::int64_t>(kind, walk, *x, *out);
     if (x->type() == DataType::int32) return reduce_numbers<std::int32_t>(kind, walk, *x, *out);

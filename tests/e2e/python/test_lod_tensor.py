@@ -102,3 +102,18 @@ refused(lambda: exe.run(feed={"ids": rows}, fetch_list=[total]))
         "ids is fed [2, 1] with sequences that begin and end at [0, 2, 3]",
         "'ids' is declared float32 [-1, 1], but was fed float32 [3, 1]",
     ]
+
+
+def test_what_is_reduced_along_other_axes_keeps_its_sequences(run):
+    run(HEAD + """
+wide = paddle.concat([ids, ids + 1.0], 1)
+fed = paddle.base.create_lod_tensor(np.array([[1], [3], [5]], dtype="float32"), [[2, 1]], paddle.CPUPlace())
+kept = [paddle.sum(wide, axis=1, keepdim=True), paddle.max(wide, axis=-1), paddle.base.layers.reduce_mean(wide, dim=[1])]
+over = paddle.sum(wide, axis=0, keepdim=True)
+sums = paddle.static.nn.sequence_pool(kept[0], "sum")
+*got, total, pooled = exe.run(feed={"ids": fed}, fetch_list=[*kept, over, sums], return_numpy=False)
+assert [one.lod() for one in got] == [[[0, 2, 3]]] * 3 and total.lod() == [], got
+assert [np.array(one).ravel().tolist() for one in got] == [[3, 7, 11], [2, 4, 6], [1.5, 3.5, 5.5]], got
+assert [one.lod_level for one in (*kept, over)] == [1, 1, 1, 0]
+assert np.array(pooled).tolist() == [[10.0], [11.0]], pooled
+""")
