@@ -206,3 +206,25 @@ scope.find_var("learning_rate_0").get_tensor().set(np.float32([0.25]))
 exe.run(feed={{"x": np.float32([[4]])}})
 assert np.array(scope.find_var("w")) == 1
 """)
+
+
+def test_a_rate_that_no_optimizer_has_is_fetched(run):
+    """From the first run on: what it has not counted before is refused, not made up."""
+    run("""
+import numpy as np
+from fleetrun import Error, fluid
+from fleetrun.fluid import layers
+
+rate = layers.noam_decay(8, 4)
+late = layers.cosine_decay(0.1, 2, 6)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+found = [exe.run(fetch_list=[rate])[0].item() for _ in range(3)]
+assert np.allclose(found, [0.0441942, 0.0883883, 0.1325825], atol=2e-7), found
+try:
+    exe.run(fetch_list=[late])
+except Error as error:
+    assert "has not counted those before" in str(error), error
+else:
+    raise AssertionError("a rate of no step")
+""")

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import math
 
+import numpy
+
 from fleetrun import _lazy, framework, tensor
+from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Sequence, Variable
 from fleetrun.optimizer.lr import LRScheduler
+from fleetrun.static._runs import RUNS
 
 __all__ = [
     "cosine_decay", "decay_step_counter", "exponential_decay", "inverse_time_decay", "linear_lr_warmup",
     "natural_exp_decay", "noam_decay", "piecewise_decay", "polynomial_decay", "StepSchedule",
 ]  # fmt: skip
+
+
+_COUNTER = "@LR_DECAY_COUNTER@"
 
 
 class StepSchedule(LRScheduler, framework.Variable):
@@ -46,10 +53,21 @@ class StepSchedule(LRScheduler, framework.Variable):
 
     def _as_variable(self):
         if self._variable is None:
+            main, scope = framework.default_main_program(), framework.global_scope()
+            if RUNS.of(main).runner is not None:
+                raise Error(
+                    "config",
+                    "fluid.layers: a schedule that no optimizer has was asked for its variable after a run, "
+                    "and has not counted those before",
+                    "fetch it from the first run on, or give it to an optimizer",
+                )
             with framework.redirected_as(None):
                 computed = self._computed(decay_step_counter(self._begin))
                 self._variable = tensor.reshape(computed, [1])
                 self._variable.stop_gradient = True
+            # The start-up program has mostly been run by now.
+            if not scope.native.has(_COUNTER):
+                scope.native.set_value(_COUNTER, numpy.array([self._begin - 1], dtype="int64"))
         return self._variable
 
     @property
@@ -201,7 +219,7 @@ def decay_step_counter(begin: int = 0) -> Variable:
     float32."""
     from fleetrun.fluid._math import autoincreased_step_counter
 
-    return tensor.cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float32")
+    return tensor.cast(autoincreased_step_counter(_COUNTER, begin, 1), "float32")
 
 
 _decay_step_counter = decay_step_counter
