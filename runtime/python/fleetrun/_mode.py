@@ -77,10 +77,26 @@ def is_grad_enabled() -> bool:
 
 
 def set_flags(flags: dict[str, Any]) -> None:
-    """Puts FLAGS_… into the environment; those that have a meaning here are read from there."""
+    """Puts FLAGS_… into the environment; those that have a meaning here are read from there.
+
+    Throws: TypeError for what is no dict, ValueError for a name that Paddle refuses, too.
+    """
+    if not isinstance(flags, dict):
+        raise TypeError(f"set_flags({flags!r}): it takes a dict")
+    for name in flags:
+        _expect_public("set_flags", name)
     for name, value in flags.items():
         os.environ[name] = str(value)
         _flags[name] = (os.environ[name], value)
+
+
+# Which Paddle keeps to itself.
+_PRIVATE = ("FLAGS_free_idle_chunk", "FLAGS_free_when_no_cache_hit", "FLAGS_print_allocator_trace_info")
+
+
+def _expect_public(function, name):
+    if not str(name).startswith("FLAGS_") or name in _PRIVATE:
+        raise ValueError(f"{function}: {name!r} is not a flag that a script may read or set")
 
 
 # What set_flags() was given, with the text that stands for it in the environment.
@@ -89,9 +105,12 @@ _flags: dict[str, tuple[str, Any]] = {}
 
 def get_flags(flags: str | list[str]) -> dict[str, Any]:
     """{name: value} of FLAGS_…: what set_flags() was given, else the text in the environment, None for one
-    that is not set."""
+    that is not set. Throws: TypeError, ValueError as set_flags()."""
+    if not isinstance(flags, (str, list, tuple)):
+        raise TypeError(f"get_flags({flags!r}): it takes a name or a list of names")
 
     def value(name):
+        _expect_public("get_flags", name)
         text, given = os.environ.get(name), _flags.get(name)
         return given[1] if given is not None and given[0] == text else text
 

@@ -85,6 +85,25 @@ assert paddle.get_flags(["FLAGS_sort_sum_gradient"]) == {"FLAGS_sort_sum_gradien
 """)
 
 
+@pytest.mark.parametrize("call, kind", [
+    ("set_flags({'check_nan_inf': True})", "ValueError"),
+    ("set_flags({'FLAGS_free_idle_chunk': False})", "ValueError"),
+    ("get_flags(['FLAGS_check_nan_inf', 'check_nan_inf'])", "ValueError"),
+    ("set_flags(['FLAGS_check_nan_inf'])", "TypeError"),
+    ("get_flags(1)", "TypeError"),
+])  # fmt: skip
+def test_what_is_no_flag_is_refused_as_in_paddle(run, call, kind):
+    run(f"""
+import fleetrun as paddle
+try:
+    paddle.{call}
+except {kind}:
+    pass
+else:
+    raise AssertionError("taken")
+""")
+
+
 @pytest.mark.parametrize("code, told", [
     ("paddle.optimizer.SGD(0.01, parameters=[{'params': [w], 'learning_rate': 0.1}])",
      "paddle.optimizer.SGD(parameters=[{'params', 'learning_rate'}, …]): a program has no groups of"),

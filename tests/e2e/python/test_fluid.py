@@ -180,3 +180,21 @@ plain, named = paddle.static.nn.fc(x, 2, activation="relu"), fluid.layers.fc(x, 
 print(plain.name, named.name, (plain + named).name.startswith("fc"), fluid.layers.cos_sim(plain, named).name)
 """)
     assert done.stdout == "fc_0.tmp_2 l3.tmp_2 False cos_sim_0.tmp_0\n"
+
+
+def test_a_variable_as_momentum_of_batch_norm_has_no_effect(run):
+    """The numbers are those of Paddle 1.8.5, and of 2.6.2."""
+    done = run("""
+import numpy as np
+from fleetrun import fluid
+x = fluid.layers.data("x", [2])
+momentum = fluid.layers.fill_constant([1], "float32", 0.25)
+out = fluid.layers.batch_norm(x, momentum=momentum, moving_mean_name="mean", moving_variance_name="variance")
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+for times in (1, 2, 3):
+    exe.run(feed={"x": np.array([[1, 2], [3, 8]], "float32") * times}, fetch_list=[out])
+moments = [np.array(fluid.global_scope().find_var(name).get_tensor()) for name in ("mean", "variance")]
+assert np.allclose(moments, [[1.122, 2.805], [2.07, 12.798]], rtol=1e-5), moments
+""")
+    assert done.stderr.count("the variable has no effect, as on CPUs in Paddle: it is 0.9") == 1, done.stderr

@@ -3,6 +3,7 @@
 import math
 
 from fleetrun import _lazy, framework, tensor
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
@@ -136,7 +137,7 @@ def batch_norm(
     input: Variable,
     act: str | None = None,
     is_test: bool = False,
-    momentum: float = 0.9,
+    momentum: float | Variable = 0.9,
     epsilon: float = 1e-05,
     param_attr: ParamLike = None,
     bias_attr: ParamLike = None,
@@ -148,7 +149,15 @@ def batch_norm(
     do_model_average_for_mean_and_var: bool = True,
     use_global_stats: bool = False,
 ) -> Variable:
-    """nn.functional.batch_norm with its own weight (1), bias (0), and running mean (0) and variance (1)."""
+    """nn.functional.batch_norm with its own weight (1), bias (0), and running mean (0) and variance (1).
+    momentum: a variable counts as 0.9, which is said once: Paddle's CPUs take no notice of it either."""
+    if isinstance(momentum, Variable):
+        warn_once(
+            "momentum of batch_norm",
+            f"batch_norm(momentum={momentum.name}): the variable has no effect, as on CPUs in Paddle: it is "
+            "0.9",
+        )
+        momentum = 0.9
     layer = name or framework.unique_name("batch_norm")
     size = [input.shape[1 if data_layout == "NCHW" else -1]]
     weight = framework.make_parameter(
