@@ -37,7 +37,7 @@ void read_trainers_by(const Values& values, JobConfig& config) {
   else if (parse_integer(wanted.text))
     config.nproc_per_node = process_count(values, "nproc_per_node");
   else
-    refuse(wanted, "a number of processes, auto, cpu or gpu is needed");
+    refuse(wanted, "a whole number from 1, auto, cpu or gpu is needed");
 }
 
 /// Where both a number and a list are given they have to agree, and nobody may be in two places.

@@ -103,8 +103,10 @@ OPERATOR = '''      unary<Cube>("cube", "x to the third power", "unused = 7"),
       gradient_of<Cube>("cube_grad"),
 '''
 OPERATOR_FORMULA = '''struct Cube {
-  static float value(float x, Coefficients) { return x * x * x; }
-  static float slope(float x, float, Coefficients) { return 3.0f * x * x; }
+  template <class T>
+  static T value(T x, Coefficients<T>) { return x * x * x; }
+  template <class T>
+  static T slope(T x, T, Coefficients<T>) { return T{3} * x * x; }
 };
 '''
 RULE_ROW = '''    {UpdateRule::Kind::sign, "sign", "w -= lr * sign(g)", "nothing"},

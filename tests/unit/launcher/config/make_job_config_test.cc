@@ -327,7 +327,7 @@ TEST_CASE("a job gives up early only where it is asked to") {
 TEST_CASE("a variable of torchrun's counts where none of Paddle's is set, and a flag before both") {
   CHECK(make_job_config(options({}), {{"PET_NPROC_PER_NODE", "3"}}).nproc_per_node == 3);
   CHECK(refusal(options({{"nproc_per_node", "abc"}})) ==
-        "--nproc_per_node is 'abc': a number of processes, auto, cpu or gpu is needed");
+        "--nproc_per_node is 'abc': a whole number from 1, auto, cpu or gpu is needed");
   const Environ both = {{"PET_NPROC_PER_NODE", "3"}, {"PADDLE_NPROC_PER_NODE", "2"}};
   CHECK(make_job_config(options({}), both).nproc_per_node == 2);
   CHECK(make_job_config(options({{"nproc_per_node", "4"}}), both).nproc_per_node == 4);
