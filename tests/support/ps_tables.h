@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ps/base/table_config.h"
 #include "runtime/base/error.h"
@@ -28,6 +29,13 @@ inline ps::TableConfig dense_table(std::uint32_t id, std::string name, std::uint
   ps::TableConfig config = sparse_table(id, std::move(name), width, rule);
   config.kind = ps::TableConfig::Kind::dense;
   return config;
+}
+
+/// One with moments, one that is split over the servers, and one that counts its pushes.
+inline const std::vector<ps::TableConfig>& three_tables() {
+  static const std::vector<ps::TableConfig> tables{sparse_table(0, "emb", 1, ps::UpdateRule::Kind::adam),
+                                                   dense_table(1, "fc", 2), sparse_table(2, "count", 1)};
+  return tables;
 }
 
 /// The Error that `action` throws, or one that says that there was none.

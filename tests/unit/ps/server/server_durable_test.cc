@@ -16,19 +16,15 @@
 using namespace fleetrun::ps;
 using fleetrun::Error;
 using fleetrun::ErrorKind;
-using fleetrun::tests::dense_table;
 using fleetrun::tests::error_of;
-using fleetrun::tests::sparse_table;
 using fleetrun::tests::TempDir;
 using fleetrun::tests::text_of;
+using fleetrun::tests::three_tables;
 
 namespace {
 
-const std::vector<TableConfig> kTables{sparse_table(0, "emb", 1, UpdateRule::Kind::adam),
-                                       dense_table(1, "fc", 2), sparse_table(2, "count", 1)};
-
 ServerOptions options(const TempDir& directory, Mode mode = Mode::async) {
-  ServerOptions out{.rank = 0, .servers = 1, .trainers = 2, .mode = mode, .tables = kTables};
+  ServerOptions out{.rank = 0, .servers = 1, .trainers = 2, .mode = mode, .tables = three_tables()};
   out.durability.directory = directory.path().string();
   out.durability.interval = std::chrono::milliseconds(0);
   out.durability.log_bytes = 0;
@@ -56,7 +52,7 @@ std::shared_ptr<Asked> ask(Server& server, std::span<const std::byte> request) {
 }
 
 wire::Greeting hello(Server& server, std::uint32_t trainer, Mode mode = Mode::async) {
-  const Message request = make_hello({trainer, 2, mode, kTables}, 7 + trainer, 0, 1);
+  const Message request = make_hello({trainer, 2, mode, three_tables()}, 7 + trainer, 0, 1);
   const auto asked = ask(server, request.bytes());
   REQUIRE(asked->text == "ok");
   return wire::read_greeting(Reader(asked->bytes));
@@ -95,7 +91,7 @@ std::vector<float> rows(Server& server, std::uint32_t table) {
 TEST_CASE("a server that was killed at any moment has every push that it answered, once, to the bit") {
   const TempDir directory;
   std::mt19937 random(5);
-  Server witness({.rank = 0, .servers = 1, .trainers = 2, .mode = Mode::async, .tables = kTables});
+  Server witness({.rank = 0, .servers = 1, .trainers = 2, .mode = Mode::async, .tables = three_tables()});
   hello(witness, 0);
   hello(witness, 1);
   std::map<std::uint32_t, std::uint64_t> sequence;
@@ -247,8 +243,8 @@ TEST_CASE("that a trainer left its epoch survives a power failure once the train
     if (begins) draft.writer.value(wire::BeginEpoch{1});
     return std::move(draft.message);
   };
-  const Message hellos[] = {make_hello({0, 2, Mode::sync, kTables}, 7, 0, 1),
-                            make_hello({1, 2, Mode::sync, kTables}, 8, 0, 1)};
+  const Message hellos[] = {make_hello({0, 2, Mode::sync, three_tables()}, 7, 0, 1),
+                            make_hello({1, 2, Mode::sync, three_tables()}, 8, 0, 1)};
   for (const Message& hello : hellos) asked(hello).get();
   const Message begins[] = {request(wire::Method::begin_epoch, 0), request(wire::Method::begin_epoch, 1)};
   auto first = asked(begins[0]);
@@ -332,7 +328,7 @@ TEST_CASE(
   wider.tables[2].width = 4;
   const Error error = error_of([&] { Server{wider}; });
   CHECK(error.kind() == ErrorKind::config);
-  const std::string was = describe(kTables[2]), is = describe(wider.tables[2]);
+  const std::string was = describe(three_tables()[2]), is = describe(wider.tables[2]);
   CHECK(std::string(error.what()) ==
         "the checkpoint in " + directory.path().string() + "/server-00000 is of " + was + ", this is " + is);
   ServerOptions other = options(directory);
@@ -355,7 +351,7 @@ TEST_CASE(
     "a trainer that was killed and came as another, and then a server that was killed: it goes on with that "
     "one") {
   const TempDir directory;
-  const Message another = make_hello({0, 2, Mode::async, kTables}, 99, 0, 1);
+  const Message another = make_hello({0, 2, Mode::async, three_tables()}, 99, 0, 1);
   {
     Server server(options(directory));
     hello(server, 0);
@@ -514,7 +510,8 @@ TEST_CASE("memory and log stay small while a thousand incarnations of a trainer 
   mine.recover_within = std::chrono::milliseconds(0);
   Server server(mine);
   for (std::uint64_t incarnation = 1; incarnation <= 1000; ++incarnation) {
-    REQUIRE(ask(server, make_hello({0, 1, Mode::async, kTables}, incarnation, 0, 1).bytes())->text == "ok");
+    REQUIRE(ask(server, make_hello({0, 1, Mode::async, three_tables()}, incarnation, 0, 1).bytes())->text ==
+            "ok");
     for (std::uint64_t n = 1; n <= 3; ++n) {
       wire::PushDraft draft = wire::draft_push({wire::Method::push, 0, 0, incarnation, 0, 2 * n},
                                                {.sparse = {{2, 1, 1}}, .dense = {}});

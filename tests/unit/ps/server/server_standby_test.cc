@@ -17,16 +17,13 @@ using namespace fleetrun::ps;
 using fleetrun::Error;
 using fleetrun::ErrorKind;
 using fleetrun::tests::ask;
-using fleetrun::tests::dense_table;
 using fleetrun::tests::DirectChannel;
-using fleetrun::tests::sparse_table;
 using fleetrun::tests::TempDir;
 using fleetrun::tests::text_of;
+using fleetrun::tests::three_tables;
 
 namespace {
 
-const std::vector<TableConfig> kTables{sparse_table(0, "emb", 1, UpdateRule::Kind::adam),
-                                       dense_table(1, "fc", 2), sparse_table(2, "count", 1)};
 constexpr std::chrono::seconds kLong{60};
 
 // The n-th key that is server 0's.
@@ -46,7 +43,7 @@ struct Pair {
   explicit Pair(Mode in_mode = Mode::async) : mode(in_mode), holder(options(1)) {}
 
   ServerOptions options(std::uint32_t rank, const std::string& below = "kept") {
-    ServerOptions out{.rank = rank, .servers = 2, .trainers = 1, .mode = mode, .tables = kTables};
+    ServerOptions out{.rank = rank, .servers = 2, .trainers = 1, .mode = mode, .tables = three_tables()};
     out.durability.directory = directory.file(below);
     out.durability.interval = std::chrono::milliseconds(0);
     out.recover_within = std::chrono::minutes(1);
@@ -86,7 +83,8 @@ Message answer_of(Server& server, const Message& request) {
 }
 
 wire::Greeting hello(Server& server, Mode mode) {
-  return wire::read_greeting(Reader(answer_of(server, make_hello({0, 1, mode, kTables}, 7, 0, 2)).bytes()));
+  return wire::read_greeting(
+      Reader(answer_of(server, make_hello({0, 1, mode, three_tables()}, 7, 0, 2)).bytes()));
 }
 
 Message push(std::uint64_t sequence, std::uint64_t key) {
@@ -192,7 +190,7 @@ TEST_CASE("who is superseded answers nothing any more, and ends") {
 namespace {
 
 std::string save_some(const Pair& pair) {
-  const auto client = std::move(make_in_process(1, 1, Mode::async, kTables).front());
+  const auto client = std::move(make_in_process(1, 1, Mode::async, three_tables()).front());
   client->set_dense(1, std::vector<float>{5.0f, 6.0f});
   std::vector<std::uint64_t> keys(10);
   for (std::uint64_t n = 0; n < 10; ++n) keys[n] = key_of(n);
