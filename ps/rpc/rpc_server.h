@@ -52,7 +52,7 @@ class RpcServer {
   /// What it has done so far, as JSON (ps/server/stat_json.h).
   std::string stat() const;
 
-  /// Restores what save() wrote, from this server's host, before trainers come; as Server::load.
+  /// Restores what save() wrote, from this server's host, before listen() lets trainers in; as Server::load.
   std::string load(const std::string& directory);
 
   /// Blocks until all trainers have said goodbye or stop() was called; calls in flight are finished first.

@@ -119,7 +119,8 @@ class Server {
   /// What it has done so far, as JSON (ps/server/stat_json.h).
   std::string stat() const;
   /// Restores the newest save in the directory that is whole. Returns what was wrong with a newer one; empty
-  /// as a rule. Throws: Error(data), Error(config) as ps/saving/snapshot.h; the tables are unchanged then.
+  /// as a rule. Throws: Error(data), Error(config) as ps/saving/snapshot.h, and where trainers have come
+  /// whose changes would be gone; the tables are unchanged then.
   std::string load(const std::string& directory);
 
  private:

@@ -1,4 +1,5 @@
 // Saving and loading on one server, in steps that the client leads through (ps/client/client_saving.cc).
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -80,6 +81,18 @@ void check_export(const SaveName& save) {
 
 }  // namespace
 
+// Readers of a server that follows another's exports are no trainers of it until they push.
+void Server::State::check_nobody_loses(const Manifest& save, const std::string& directory) const {
+  const auto histories = write_barrier.histories();
+  const bool has_lost = std::ranges::any_of(histories, [&](const auto& client) {
+    return !save.changes.is_export() || client.second.highest() != 0;
+  });
+  if (!has_lost) return;
+  throw Error(ErrorKind::config,
+              "trainers have come to the server already, so it does not load " + printable(directory),
+              "load before they are let in (RpcServerOptions::listens_later, in Python ps.Server(load=))");
+}
+
 std::string Server::load(const std::string& directory) {
   // Started again, it has more than was loaded then; unless its earlier process ended before that, and before
   // anybody came to it.
@@ -89,9 +102,11 @@ std::string Server::load(const std::string& directory) {
   state_->current()->marks().has(loaded.manifest.changes);
   {
     const std::lock_guard lock(state_->mutex);
-    state_->tables = std::move(loaded.tables);
+    // Whoever has come meanwhile, too: they pulled other rows, and what they pushed would go.
+    if (!is_of_changed_rows(loaded.manifest.mode)) state_->check_nobody_loses(loaded.manifest, directory);
+    state_->take_over({loaded.manifest, std::move(loaded.tables), std::move(loaded.erased)});
+    state_->started_from = digest_of(loaded.manifest);
   }
-  state_->started_from = digest_of(loaded.manifest);
   state_->begin_standby_anew();
   if (state_->durable) state_->make_checkpoint();
   return loaded.fallen_back;

@@ -214,6 +214,7 @@ struct Server::State {
   void lost_saver(std::uint32_t trainer) noexcept;
   Message prepare_load(const wire::Header& header, Reader& body);
   void commit_load(std::uint32_t trainer);
+  void check_nobody_loses(const Manifest& save, const std::string& directory) const;
   void take_over(const WaitingLoad& load);
   void set_dense(Reader& body);
   void start_expiry();

@@ -28,10 +28,12 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 
 import numpy as np
 
 from fleetrun import _native
+from fleetrun._arguments import warn_of_save
 from fleetrun._error import Error
 from fleetrun._types import Any, ArrayLike, Iterable, Mapping, Sequence
 
@@ -208,7 +210,9 @@ class Server:
     tables: a list of SparseTable and DenseTable. mode: one of MODES, the same as the trainers'. Within a
     fleetrun job the rest comes from there; else: rank of `servers` servers, trainers, endpoint ("HOST:PORT",
     port 0 for any).
-    Throws: Error(config) for what cannot work, Error(network) for a port that is taken.
+    load: a directory that Client.save has written; trainers are let in once it is loaded. Within a job they
+    are let in by wait(), stat() or endpoint, so that load() may come before.
+    Throws: Error(config) for what cannot work, Error(network) for a port that is taken, Error(data).
     """
 
     def __init__(
@@ -219,7 +223,11 @@ class Server:
         rank: int = 0,
         servers: int = 1,
         trainers: int = 1,
+        load: str | os.PathLike[str] | None = None,
     ) -> None:
+        # Who gives an endpoint may have clients that use it before anything else is asked of this.
+        self._listens = endpoint is not None and load is None
+        self._listening = threading.Lock()
         if endpoint is None:
             if not is_server():
                 raise Error(
@@ -237,19 +245,32 @@ class Server:
             mode=mode,
             tables=_configs(tables),
             endpoint=endpoint,
+            listens=self._listens,
         )
+        if load is not None:
+            self.load(load)
+            self._listen()
+
+    def _listen(self):
+        with self._listening:
+            if not self._listens:
+                self._server.listen()
+            self._listens = True
 
     @property
     def endpoint(self) -> str:
         """ "HOST:PORT", with the port that was bound."""
+        self._listen()
         return self._server.endpoint
 
     def load(self, directory: str | os.PathLike[str]) -> None:
-        """Takes what Client.save has written, before trainers come. Throws: Error(data)."""
-        self._server.load(os.fspath(directory))
+        """Takes what Client.save has written; where the newest save is damaged the one before it, with a
+        warning. Throws: Error(data); Error(config) once a trainer has come."""
+        warn_of_save(self._server.load(os.fspath(directory)))
 
     def wait(self) -> None:
         """Serves until all trainers have said goodbye, or stop()."""
+        self._listen()
         self._server.wait()
 
     def stop(self) -> None:
@@ -258,6 +279,7 @@ class Server:
 
     def stat(self) -> dict[str, Any]:
         """What it has done so far, as Client.stat() has it of each server."""
+        self._listen()
         return json.loads(self._server.stat())
 
 

@@ -75,3 +75,59 @@ def test_a_server_that_is_killed_while_it_loads_loads_it_then(tmp_path, flags):
     assert len(first) == len(calm) == 8
     assert calm[0] != first[0]  # it goes on from the save
     assert killed == calm
+
+
+DIRECT = """
+import os, socket, sys
+import numpy as np
+from fleetrun import ps, _native
+
+tables = [ps.SparseTable("emb", 1, rule="sum")]
+if ps.is_server():
+    server = ps.Server(tables)
+    if "goes on" in sys.argv:
+        with socket.socket() as probe:
+            host, port = os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].split(":")
+            assert probe.connect_ex((host, int(port))) != 0, "trainers come before the load"
+        server.load("model")
+    server.wait()
+    sys.exit(0)
+with ps.Client(tables) as client:
+    client.push("emb", [7], [[1.0]])
+    print("SUM", client.pull("emb", [7]).item())
+    if not os.path.isdir("model"):
+        client.save("model")
+"""
+
+
+def test_a_server_of_ones_own_lets_trainers_in_once_it_has_loaded(tmp_path):
+    (tmp_path / "train.py").write_text(DIRECT)
+    for words, expected in (([], "SUM 1.0"), (["goes on"], "SUM 2.0")):
+        command = [find_fleetrun(), "--server_num=1", "--trainer_num=1", f"--python={sys.executable}",
+                   "train.py"]
+        done = subprocess.run([*command, *words], cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=LIMIT)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert expected in done.stdout
+
+
+def test_a_load_after_trainers_have_come_is_refused_and_theirs_stays(tmp_path):
+    done = subprocess.run([sys.executable, "-c", """
+import warnings
+from fleetrun import Error, ps
+tables = [ps.SparseTable("emb", 1, rule="sum")]
+first = ps.Client(tables)
+first.push("emb", [7], [[5.0]])
+first.save("model")
+server = ps.Server(tables, endpoint="127.0.0.1:0", load="model")
+with ps.Client(tables, endpoints=[server.endpoint]) as client:
+    client.push("emb", [7], [[1.0]])
+    try:
+        server.load("model")
+    except Error as error:
+        print(error)
+    print("SUM", client.pull("emb", [7]).item())
+"""], cwd=tmp_path, env=environment(FLEETRUN_INSECURE=1), capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "trainers have come to the server already, so it does not load model" in done.stdout
+    assert "SUM 6.0" in done.stdout

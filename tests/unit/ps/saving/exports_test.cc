@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "ps/client/channel_client.h"
 #include "ps/memory/in_process.h"
 #include "ps/saving/snapshot.h"
 #include "ps/server/server.h"
@@ -176,6 +177,42 @@ TEST_CASE("an export holds what has changed, and no more") {
   CHECK(loaded.manifest.changes == Changes{first, second});
   job->export_rows(dir.file("c"), second);
   CHECK(load_tables(dir.file("c"), {}, tables()).tables->sparse(3).rows() == 0);
+}
+
+TEST_CASE(
+    "a server that loads exports itself, one after the other, keeps the rows that a later one has not") {
+  const TempDir dir;
+  Job job(2);
+  job.begin();
+  job.push(3, {1, 2, 3}, 1.0f);
+  const std::uint64_t first = job->export_rows(dir.file("a"), 0);
+  job.push(3, {2, 4}, 1.0f);
+  job->export_rows(dir.file("b"), first);
+  Server server({.rank = 0, .servers = 1, .trainers = 1, .tables = tables(), .memory = little_memory()});
+  server.load(dir.file("a"));
+  server.load(dir.file("b"));
+  CHECK(server.stat().find("\"name\":\"plain\",\"kind\":\"sparse\",\"width\":2,\"rows\":4") !=
+        std::string::npos);
+}
+
+TEST_CASE("a server does not load over what its trainers have done") {
+  const TempDir dir;
+  Job job(1);
+  job.begin();
+  job->save(dir.file("saved"));
+  job->export_rows(dir.file("export"), 0);
+  Server server({.rank = 0, .servers = 1, .trainers = 1, .tables = tables(), .memory = little_memory()});
+  server.load(dir.file("saved"));
+  const Message hello = make_hello({0, 1, Mode::async, tables()}, 7, 0, 1);
+  Reader in(hello.bytes());
+  const wire::Header header = wire::read_header(in);
+  bool has_come = false;
+  server.handle(header, std::move(in),
+                [&](const Outcome& outcome) { has_come = std::holds_alternative<Message>(outcome); });
+  REQUIRE(has_come);
+  CHECK(text_of([&] { server.load(dir.file("saved")); }) ==
+        "trainers have come to the server already, so it does not load " + dir.file("saved"));
+  server.load(dir.file("export"));  // readers of one that follows are not in the way
 }
 
 TEST_CASE("an export beside pushes is of one moment, and none is lost between two of them") {
