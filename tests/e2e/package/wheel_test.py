@@ -95,4 +95,4 @@ def test_a_job_with_a_server_trains(bin_folder, tmp_path):
 def test_an_unknown_kind_of_package_is_refused():
     done = subprocess.run([PACKAGE, "spaceship"], text=True, capture_output=True)
     assert done.returncode == 1
-    assert done.stderr == "package: error: unknown kind of package spaceship: wheel and deb are known\n"
+    assert done.stderr == "package: error: unknown kind of package spaceship: wheel, deb, image are known\n"
