@@ -17,6 +17,7 @@
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/base/version.h"
 #include "runtime/secure/secret.h"
 
 namespace fleetrun::cli {
@@ -24,9 +25,12 @@ namespace {
 
 constexpr std::size_t kLongestName = 40;  // leaves room for what Kubernetes and JobSet add
 constexpr int kMaxPods = 65'536;
+/// The one of scripts/package image. None is published: a name without a registry would be asked of Docker's.
+constexpr const char* kOwnImage = "localhost/fleetrun:" FLEETRUN_VERSION;
 
 constexpr CommandFlag kK8sFlags[] = {
-    {"image", 0, "IMAGE", "container image with fleetrun, the script and what it needs"},
+    {"image", 0, "IMAGE",
+     "container image with fleetrun, the script and what it needs; default: localhost/fleetrun:VERSION"},
     {"nodes", 'N', "N", "pods; default: --nnodes, or 1"},
     {"kind", 0, "KIND", "job (an Indexed Job, the default), jobset, or trainjob (Kubeflow Trainer v2)"},
     {"server_nodes", 0, "N", "of a JobSet: pods that only serve, beside --nodes that only train"},
@@ -65,7 +69,7 @@ constexpr CommandFlag kK8sFlags[] = {
 };
 
 constexpr const char* kUsage =
-    R"(usage: fleetrun k8s --image=IMAGE [FLAGS] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
+    R"(usage: fleetrun k8s [--image=IMAGE] [FLAGS] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
 
 Prints manifests that run this launch in Kubernetes, one fleetrun per pod: for kubectl apply -f -. The pods
 meet at the first one; a pod that is preempted, or ends with 75, is replaced, and one that fleetrun itself
@@ -77,6 +81,7 @@ examples:
   fleetrun k8s --image=registry/rec:1 --kind=jobset --server_nodes=2 --nodes=4 --server_num=1 --trainer_num=2
   train.py
   fleetrun k8s --image=registry/train:1 --nodes=4 --volume=pvc:data:/data:ro --output=base train.py
+  fleetrun k8s --volume=pvc:scripts:/work train.py            in the image that scripts/package image makes
 
 )";
 
@@ -209,9 +214,7 @@ launcher::ManifestSpec read_spec(SchedulerArguments words, const std::vector<std
   launcher::ManifestSpec spec;
   spec.kind = kind_of(words.own);
   spec.name = words.own.value("name").value_or(name_of_script(words.config.script, kLongestName));
-  spec.image = words.own.value("image").value_or("");
-  if (spec.image.empty())
-    refuse("no image is given", "--image=IMAGE names one with fleetrun, the script and what it needs");
+  spec.image = words.own.value("image").value_or(kOwnImage);
   spec.name_space = words.own.value("namespace");
   spec.nodes = nodes_of(words);
   spec.server_nodes = whole_number(words.own, "server_nodes", 1).value_or(0);
@@ -222,6 +225,9 @@ launcher::ManifestSpec read_spec(SchedulerArguments words, const std::vector<std
   spec.pods = read_choices(words.own);
   settle_gpus(words, spec);
   check_launch(words, spec);
+  if (!words.own.has("image") && words.own.values("volume").empty())
+    warn_apart(words.config.log_level, std::string(kOwnImage) + " has no " + printable(words.config.script) +
+                                           ": --volume=pvc:CLAIM:/work brings it, or --image=IMAGE has it");
   if (spec.server_nodes > 0) {
     for (const char* name : {"server_num", "trainer_num", "worker_num"}) take_flag(words, name);
     spec.servers_of_node = words.config.server_num.value_or(1);

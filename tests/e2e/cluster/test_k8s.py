@@ -16,10 +16,15 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 
-from fleetrun_job import DEADLINE, clean_environment, find_fleetrun
+from fleetrun_job import DEADLINE, ROOT, clean_environment, find_fleetrun
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import image_package  # noqa: E402
 
 yaml = pytest.importorskip("yaml")
 models = pytest.importorskip("kubeflow_trainer_api.models")
@@ -390,8 +395,18 @@ def test_every_text_of_the_arguments_arrives():
     assert [word.replace("$$", "$") for word in words] == hostile
 
 
+@pytest.mark.parametrize("volume", [[], ["--volume=pvc:scripts:/work"]])
+def test_the_image_is_ours_by_default_which_has_no_script(volume):
+    done = run(*volume, "train.py")
+    assert done.returncode == 0, done.stderr
+    *_, job = yaml.safe_load_all(done.stdout)
+    assert container(job["spec"])["image"] == image_package.NAME
+    warned = f"{image_package.NAME} has no train.py: --volume=pvc:CLAIM:/work brings it" in done.stderr
+    assert warned is not bool(volume)
+
+
 @pytest.mark.parametrize("arguments, said", [
-    (["train.py"], "no image is given"),
+    (["--image=", "train.py"], "--image= needs a value"),
     (["--image=x", "--name=Train", "train.py"], "--name is 'Train'"),
     (["--image=x", "--name=on\n", "train.py"], "--name is 'on"),
     (["--image=x", "--kind=pod", "train.py"], "--kind is 'pod': job, jobset or trainjob is needed"),
