@@ -226,3 +226,25 @@ np.testing.assert_allclose(rows[:, 0], 2)
 np.testing.assert_allclose(rows[:, 1], 0)
 np.testing.assert_allclose(rows[:, 2:], 0.1, rtol=1e-4)
 """)
+
+
+def test_all_rows_are_fetched_as_the_parameter_that_they_are(run):
+    run("""
+import numpy as np
+import fleetrun as paddle
+from fleetrun.static.training import tables_of
+paddle.enable_static()
+ids = paddle.static.data("ids", [None, 1], "int64")
+rows = paddle.static.nn.sparse_embedding(ids, [9, 2], param_attr=paddle.ParamAttr(name="emb"))
+paddle.optimizer.SGD(0.5).minimize(paddle.mean(rows * rows))
+exe = paddle.static.Executor()
+exe.run(paddle.static.default_startup_program())
+feed = {"ids": np.array([[3], [5]])}
+first, _ = exe.run(feed=feed, fetch_list=["emb", rows])
+second, looked_up = exe.run(feed=feed, fetch_list=["emb", rows])
+assert first.shape == (9, 2) and np.array_equal(first[[3, 5]], looked_up.reshape(2, 2)), (first, looked_up)
+others = [0, 1, 2, 4, 6, 7, 8]
+assert np.array_equal(first[others], second[others]) and first[others].any() and (first[[3, 5]] != second[[3, 5]]).all()
+training = tables_of(paddle.static.default_main_program())
+assert training.client.rows(training.plan.entries()[0].table.id) == 2  # a fetch makes none
+""")

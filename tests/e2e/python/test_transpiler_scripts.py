@@ -53,12 +53,14 @@ else:
 
     handler = Handler({"loss": loss}, period_secs=100)
     exe.train_from_dataset(fleet.main_program, dataset, fetch_handler=handler)
+    feed = {"ids": fluid.create_lod_tensor([[1, 2], [3]], [[2, 1]], None), "label": numpy.array([[0], [1]])}
+    rows, = exe.run(fleet.main_program, feed=feed, fetch_list=["rows"])
+    print("fetched", rows.shape, numpy.unique(rows).size > 300)
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         _, other = net(False)
     program = DistributedInfer(main, startup).get_dist_infer_program()
     print("moved", [op.type for op in program.ops][0])
-    feed = {"ids": fluid.create_lod_tensor([[1, 2], [3]], [[2, 1]], None), "label": numpy.array([[0], [1]])}
     value, = exe.run(program, feed=feed, fetch_list=[other.name])
     print("inferred", float(value) > 0)
     fleet.stop_worker()
@@ -84,6 +86,7 @@ def test_a_transpiler_config_is_a_strategy_and_another_program_infers(tmp_path, 
     logs = "".join((tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(2))
     assert sorted(re.findall(r"handled (.*)", logs)) == ["['part0'] ['loss'] (1,)", "['part1'] ['loss'] (1,)"]
     assert logs.count("moved sparse_embedding") == 2 and logs.count("inferred True") == 2
+    assert logs.count("fetched (100, 4) True") == 2, logs
 
 
 def test_the_flags_of_a_config_say_the_mode_as_in_paddle(run, package):

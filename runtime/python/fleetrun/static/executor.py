@@ -111,9 +111,10 @@ class Executor:
         as_asked = _fetched if return_numpy else _lod_tensor
         if not parallel:
             # What is fed may be fetched, read by an operator or not.
-            kept = unwritten(program, fed.keys() & set(names))
+            kept = {name: fed[name] for name in unwritten(program, fed.keys() & set(names))}
+            kept |= training.rows_of(names) if training is not None and names else {}
             values = [
-                _as_fed(fed[name], return_numpy) if name in kept else as_asked(runner.value(name))
+                _as_fed(kept[name], return_numpy) if name in kept else as_asked(runner.value(name))
                 for name in names
             ]
             if not return_numpy:

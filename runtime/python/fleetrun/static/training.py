@@ -13,7 +13,7 @@ from fleetrun import _native
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._types import Any, Callable, Program
+from fleetrun._types import Any, Callable, Iterable, Program
 from fleetrun.distributed.fleet._exchange import Exchange
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Training:
         self.dial: Callable[[], object] | None = None
         self._client: _native.Client | None = None
         self._steps: Any = None
+        self._in_rows: dict[str, Any] | None = None
 
     @property
     def client(self) -> Any:
@@ -209,6 +210,27 @@ class Training:
             for entry in self.plan.entries()
             if not entry.table.sparse
         ]
+
+    def rows_of(self, names: Iterable[str]) -> dict[str, Any]:
+        """{parameter: all its rows} of those of `names` whose rows lie in tables; a row that nobody looked
+        up has its first values, and is not made. Throws: Error(config) for more than 1 GiB."""
+        if self._in_rows is None:
+            self._in_rows = {
+                entry.parameter: entry.table for entry in self.plan.entries() if entry.table.sparse
+            }
+        found = {}
+        for name in self._in_rows.keys() & set(names):
+            table, (count, width) = self._in_rows[name], self.main.native.variable(name).shape
+            if count * width > 2**28:
+                raise Error(
+                    "config",
+                    f"'{name}' is fetched: its {count} rows lie in tables, more than 1 GiB",
+                    "save it by fleet.save_persistables, or fetch what embeddings of ids give",
+                )
+            asked = (table.id, numpy.arange(count, dtype=numpy.uint64), _native.pulled_width(table))
+            rows = numpy.asarray(_native.ps_pull_many(self.client, [asked], False)[0])
+            found[name] = numpy.ascontiguousarray(rows[:, rows.shape[1] - width :])
+        return found
 
 
 # A clone trains as its origin does, but for one for test.
