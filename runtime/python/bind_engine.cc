@@ -78,6 +78,8 @@ void bind_program(py::module_& module) {
       .def_readonly("output_arg_names", &Operator::outputs, "Paddle's name for outputs.")
       .def_readonly("attributes", &Operator::attributes)
       .def(
+          "all_attrs", [](const Operator& self) { return self.attributes; }, "Paddle's name for attributes.")
+      .def(
           "has_attr",
           [](const Operator& self, const std::string& name) { return self.attributes.contains(name); },
           "name"_a, "Whether there is an attribute of this name.")

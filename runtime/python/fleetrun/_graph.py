@@ -220,6 +220,13 @@ class Program:
             more["initializer"].append(self, name, known.shape, known.type)
         return self.var(name)
 
+    def create_parameter(self, shape: Any, dtype: Any = "float32", name: Any = None, **attr: Any) -> Any:
+        """paddle.create_parameter() here; attr: of ParamAttr; in the start-up program `initializer` only."""
+        if self is default_startup_program():
+            return self.create_var(name, shape, dtype, True, initializer=attr.get("initializer"))
+        with program_guard(self):
+            return create_parameter(shape, dtype, name, ParamAttr(**attr))
+
     def append_op(
         self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **more: Any
     ) -> None:

@@ -31,6 +31,8 @@ class Variable():
     def type(self) -> str: ...
 class Operator():
     """An operator of a Program. where: the line of the script that appended it."""
+    def all_attrs(self) -> dict[str, typing.Union[bool, int, float, str, list[int], list[float], list[str]]]:
+        """Paddle's name for attributes."""
     def attr(self, name: str) -> typing.Union[bool, int, float, str, list[int], list[float], list[str]]:
         """An attribute. Throws: IndexError where there is none."""
     @property

@@ -91,6 +91,11 @@ class Variable(Operators):
         return dtypes.of(self.native.type)
 
     @property
+    def type(self) -> str:
+        """The kind, of core.VarDesc.VarType: gradients of rows are none of their own here."""
+        return "LOD_TENSOR"
+
+    @property
     def lod_level(self) -> int:
         """1 for a slot with a variable number of values per example, 2 for one of sequences, else 0."""
         return 2 if self.name in (self.program.beside("groups") or ()) else self.native.lod_level

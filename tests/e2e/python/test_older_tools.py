@@ -187,3 +187,20 @@ assert [one.shape for one in rows] == [(-1, 28, 7)] * 3, [one.shape for one in r
 assert fluid.layers.fc(rows[0], 2).shape == (-1, 2)
 assert basic_lstm(fluid.data("y", [None, None, 5]), None, None, 7)[0].shape == (-1, -1, 7)
 """)
+
+
+def test_a_block_makes_parameters_and_shows_its_operators(run):
+    run("""
+import numpy as np
+from fleetrun import fluid
+main, startup = fluid.default_main_program().global_block(), fluid.default_startup_program().global_block()
+w = main.create_parameter(name="w", shape=[2, 3], dtype="float32", trainable=False)
+startup.create_parameter(name="w", shape=[2, 3], dtype="float32", initializer=fluid.initializer.Constant(2.5))
+assert w.type == fluid.core.VarDesc.VarType.LOD_TENSOR and not w.trainable
+assert [one.name for one in main.all_parameters()] == ["w"]
+out = fluid.layers.scale(w, 2.0)
+assert main.ops[-1].all_attrs()["scale"] == 2.0 and main.ops[-1].all_attrs() == main.ops[-1].attributes
+exe = fluid.Executor()
+exe.run(fluid.default_startup_program())
+assert np.array_equal(exe.run(fetch_list=[out])[0], np.full((2, 3), 5.0))
+""")
