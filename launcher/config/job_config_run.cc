@@ -88,6 +88,11 @@ void read_run(const Values& values, JobConfig& config) {
   config.detach = read_truth(values["detach"]);
   if (config.detach && config.standard_input.kind == StandardInput::Kind::trainer)
     refuse(values["stdin"], "a detached job has no standard input", "leave --stdin or --detach out");
+  config.pty = read_truth(values["pty"]);
+  if (config.pty && config.detach)
+    refuse(values["pty"], "a detached job has no terminal", "leave one of them out");
+  if (config.pty && config.standard_input.kind == StandardInput::Kind::none)
+    refuse(values["pty"], "--stdin=none leaves nobody for it", "leave --stdin out");
   config.dry_run = dry_run(values);
   config.auto_cluster = read_truth(values["auto_cluster_config"]) ? "1" : "0";
   config.auto_parallel = auto_parallel(values, config.notes);

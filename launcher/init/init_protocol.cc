@@ -21,7 +21,8 @@ void fields(A& a, M& m, const SetupFrame*) {
 }
 template <class A, class M>
 void fields(A& a, M& m, const StartFrame*) {
-  a(m.index, m.program, m.argv, m.environment, m.cwd, m.has_stdin, m.passed, m.cpus, m.memory_nodes, m.alone);
+  a(m.index, m.program, m.argv, m.environment, m.cwd, m.has_stdin, m.controls_stdin, m.passed, m.cpus,
+    m.memory_nodes, m.alone);
 }
 template <class A, class M>
 void fields(A& a, M& m, const SignalFrame*) {

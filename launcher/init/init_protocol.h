@@ -51,6 +51,7 @@ struct StartFrame {
       environment;                   // NAME=VALUE, over what init inherited; NAME alone is taken out of it
   std::string cwd;                   // empty: init's own
   bool has_stdin = false;            // a second descriptor comes along; otherwise /dev/null
+  bool controls_stdin = false;       // which becomes the controlling terminal
   std::vector<std::int32_t> passed;  // descriptors passed on: the number of each in the process, 1 and up
   std::vector<std::int32_t> cpus;    // sched_setaffinity(); empty: as init
   std::vector<std::int32_t> memory_nodes;  // preferred, see memory_policy(); empty: as init

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -46,6 +47,7 @@ struct ChildPlan {
   const char* cwd;  // nullptr: stay
   int log_fd;
   int stdin_fd;
+  bool controls_stdin;
   int* passed;  // what becomes the descriptors `numbers`
   const int* numbers;
   std::size_t passed_count;
@@ -101,6 +103,7 @@ bool prefer_memory_nodes(const Mask& nodes, std::size_t count) noexcept {
   if (::getppid() != plan.init_pid) ::_exit(127);  // init died before the line above
   if (::setsid() == -1) give_up(plan, kSession);
   place_descriptors(plan);
+  if (plan.controls_stdin && ::ioctl(0, TIOCSCTTY, 0) != 0) give_up(plan, kSession);
   if (!plan.cpus->empty() &&
       ::syscall(SYS_sched_setaffinity, 0, plan.cpus->size() * sizeof(unsigned long), plan.cpus->data()) < 0)
     give_up(plan, kCpus);
@@ -278,6 +281,7 @@ StartedProcess start_process(const StartFrame& spec, const StartDescriptors& des
                           .cwd = spec.cwd.empty() ? nullptr : spec.cwd.c_str(),
                           .log_fd = descriptors.log,
                           .stdin_fd = descriptors.input,
+                          .controls_stdin = spec.controls_stdin,
                           .passed = passed.data(),
                           .numbers = spec.passed.data(),
                           .passed_count = passed.size(),

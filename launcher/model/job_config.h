@@ -183,6 +183,7 @@ struct JobConfig {
   std::optional<std::string> trace;     // where the processes write their timelines (fleetrun trace)
   Bind bind = Bind::automatic;
   StandardInput standard_input;
+  bool pty = false;  // who has standard input gets a terminal of its own
   bool detach = false;
   DryRun dry_run = DryRun::no;
 

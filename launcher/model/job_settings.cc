@@ -156,6 +156,12 @@ constexpr Setting kSettings[] = {
    "cores per process, at least 1; CPU_NUM is 1."},
   {"stdin", "", "", "None", "RANK|none", Group::run, kOurs, Kind::value,
    "trainer that gets fleetrun's standard input; default: the only process of a job, else none"},
+  {"pty", "", "", "False", "", Group::run, kOurs, Kind::flag,
+   "give the process with standard input a terminal of its own, for pdb, curses and progress bars",
+   "It is that process's standard input, output and error, of the size of fleetrun's, which has to be on "
+   "a terminal itself. Keys go to the process as they are typed: each Ctrl-C is its SIGINT and ends the "
+   "job only where it ends the process, Ctrl-D is its end of file, Ctrl-Z stops both. fleetrun stop or "
+   "SIGTERM ends the job. The log file has the output too.", "True"},
   {"dry_run", "", "", "None", "text|json|sh", Group::run, kOurs, Kind::optional_value,
    "print what would be started, and start nothing",
    "", "text"},

@@ -31,6 +31,7 @@ void check_flags(const JobConfig& config) {
            "run it under nohup or in tmux, or use --master on each host");
   if (config.standard_input.kind == StandardInput::Kind::trainer)
     refuse("--stdin is given, and standard input does not reach trainers on other hosts", "leave it out");
+  if (config.pty) refuse("--pty is given, and no terminal reaches other hosts", "leave it out");
   if (config.dry_run == DryRun::json || config.dry_run == DryRun::sh)
     refuse("a job over a list of hosts is shown as text only", "use --dry-run=text");
   if (!config.servers.empty() || !config.trainers.empty())

@@ -17,11 +17,11 @@ namespace {
 
 /// About this host, or about how hosts are found: an order says these things itself.
 constexpr std::string_view kOfThisHost[] = {
-    "hosts",         "hostfile",    "include",      "exclude",    "export",       "chdir",
-    "path",          "ssh",         "ssh_window",   "master",     "rank",         "ips",
-    "nnodes",        "host",        "detach",       "dry_run",    "collect_logs", "rdzv_backend",
-    "rdzv_endpoint", "master_addr", "secret_file",  "standalone", "stdin",        "on_event",
-    "ship",          "ship_to",     "ship_exclude", "ship_remove"};
+    "hosts",         "hostfile",    "include",      "exclude",     "export",       "chdir",
+    "path",          "ssh",         "ssh_window",   "master",      "rank",         "ips",
+    "nnodes",        "host",        "detach",       "dry_run",     "collect_logs", "rdzv_backend",
+    "rdzv_endpoint", "master_addr", "secret_file",  "standalone",  "stdin",        "on_event",
+    "ship",          "ship_to",     "ship_exclude", "ship_remove", "pty"};
 
 bool is_variable_name(std::string_view name) noexcept {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };

@@ -29,6 +29,8 @@ class io_context;
 
 namespace fleetrun::launcher {
 
+struct StartExtras;
+
 class JobControl {
  public:
   virtual ~JobControl() = default;
@@ -60,6 +62,8 @@ class JobPart : public JobObserver {
   /// What the process gets as the descriptor that `variable` names, borrowed until it was started;
   /// -1: not from here, or the machine gives none.
   virtual int open_descriptor(std::string_view /*variable*/, std::size_t) { return -1; }
+  /// Adds what it has for a process that is started now; descriptors are borrowed until it was.
+  virtual void prepare(std::size_t, StartExtras&) {}
   /// Hears what processes have said and nobody has read yet: it was said before the death that is told next.
   virtual void catch_up() {}
   /// The greatest step that any process has reported, in any attempt.

@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "launcher/spawn/spawner.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {
@@ -16,6 +17,18 @@ using boost::system::error_code;
 
 // The signal to the process leaves through the lifeline, which the loop writes; then fleetrun may stop.
 constexpr std::chrono::milliseconds kOnItsWay{20};
+
+class Input final : public JobPart {
+ public:
+  Input(std::size_t index, int fd) : index_(index), fd_(fd) {}
+  void prepare(std::size_t index, StartExtras& extras) override {
+    if (index == index_) extras.stdin_fd = fd_;
+  }
+
+ private:
+  std::size_t index_;
+  int fd_;
+};
 
 class Share final : public JobPart {
  public:
@@ -72,6 +85,10 @@ int usable_input(int fd) noexcept {
   const pid_t foreground = ::tcgetpgrp(fd);
   // A terminal that is not this session's (ENOTTY) has no foreground that would matter.
   return foreground >= 0 && foreground != ::getpgrp() ? -1 : fd;
+}
+
+MakeJobPart give_input(std::size_t index, int fd) {
+  return [index, fd](JobControl&) -> std::unique_ptr<JobPart> { return std::make_unique<Input>(index, fd); };
 }
 
 MakeJobPart share_terminal(std::size_t index) {

@@ -31,6 +31,9 @@ std::optional<std::size_t> input_process(const StandardInput& spec, const Plan& 
 /// `fd`, or -1 when it is a terminal in whose background this process is.
 int usable_input(int fd) noexcept;
 
+/// Process `index` gets `fd`, borrowed for the job, as its standard input.
+MakeJobPart give_input(std::size_t index, int fd);
+
 /// From now on Ctrl-Z (SIGTSTP) stops process `index` before it stops fleetrun, and SIGCONT wakes it.
 MakeJobPart share_terminal(std::size_t index);
 

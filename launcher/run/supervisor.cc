@@ -376,7 +376,6 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     StartExtras extras;
     const UniqueFd to_writer = through_ ? through_->open(action.index, logs_[action.index]) : UniqueFd();
     extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
-    if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
     const Attempt attempt{action.attempt, state_.group_attempt(), state_.ready_in(process.role)};
     extras.environment = attempt_overlay(plan_, process, settings_.values, attempt).entries();
     if (const LogFile& log = logs_[action.index]; log.out)
@@ -394,6 +393,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
                    (plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any());
     if (state_.stands_by(action.index))
       std::ranges::move(standby_environment(plan_), std::back_inserter(extras.environment));
+    for (const auto& part : parts_) part->prepare(action.index, extras);
     pod_->start(action.index, process, extras);
   }
 

@@ -44,10 +44,8 @@ struct RunSettings {
   bool hangup_ignored = false;
   std::vector<JobViewPart> views;  // what is shown of the logs
   std::optional<LogThroughSettings>
-      log_through;                      // a writer between processes and logs; `on_lost` is filled in
-  int input = 0;                        // what `stdin_of` gets as standard input
-  std::optional<std::size_t> stdin_of;  // nullopt: nobody
-  std::uint64_t seed = 1;               // of the backoff's jitter
+      log_through;         // a writer between processes and logs; `on_lost` is filled in
+  std::uint64_t seed = 1;  // of the backoff's jitter
   RunValues values;
   /// The plan for a further attempt: the same processes, ports leased anew.
   std::function<Plan(int attempt)> replan;

@@ -22,6 +22,7 @@
 #include "launcher/record/job_report.h"
 #include "launcher/run/job_health.h"
 #include "launcher/run/member_link.h"
+#include "launcher/run/own_terminal.h"
 #include "launcher/run/standard_input.h"
 #include "launcher/session/job_notices.h"
 #include "runtime/base/random_bytes.h"
@@ -196,7 +197,8 @@ void Session::configure() {
   if (link_) configure_world();
   settings_.signals = signal_map_of(config_.signal_map);
   settings_.hangup_ignored = is_ignored(SIGHUP);
-  settings_.stdin_of = input_process(config_.standard_input, plan_);
+  stdin_of_ = input_process(config_.standard_input, plan_);
+  if (config_.pty) check_own_terminal(plan_, stdin_of_, usable_input(STDIN_FILENO));
   settings_.views =
       views_of(plan_, config_, use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_));
   if (config_.log_through)
@@ -247,12 +249,16 @@ void Session::settle_terminal(Background background) {
   if (config_.detach) {
     settings_.parts.push_back(tell_running(std::move(background.running)));
     settings_.hangup_ignored = true;
-    settings_.stdin_of = std::nullopt;
+    stdin_of_ = std::nullopt;
     settings_.views.clear();
   }
-  settings_.input = usable_input(STDIN_FILENO);
-  if (settings_.stdin_of && settings_.input >= 0 && ::isatty(STDIN_FILENO) == 1)
-    settings_.parts.push_back(share_terminal(*settings_.stdin_of));
+  if (!stdin_of_) return;
+  const int input = usable_input(STDIN_FILENO);
+  settings_.parts.push_back(config_.pty ? own_terminal(*stdin_of_) : give_input(*stdin_of_, input));
+  if (input >= 0 && ::isatty(STDIN_FILENO) == 1) settings_.parts.push_back(share_terminal(*stdin_of_));
+  for (JobViewPart& view : settings_.views) {
+    if (config_.pty) view.viewed[*stdin_of_].showing = Showing::never;  // the terminal shows it
+  }
 }
 
 RecorderSettings Session::recorder() const {

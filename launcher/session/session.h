@@ -80,6 +80,7 @@ class Session {
   Plan plan_;                        // of the newest attempt
   Redactor redactor_;                // of what is recorded
   RunSettings settings_;
+  std::optional<std::size_t> stdin_of_;   // who has standard input; nullopt: nobody
   std::unique_ptr<EventCommand> events_;  // of --on_event
   std::optional<JobNotice> end_;          // what it is told last, once all else is done
 };

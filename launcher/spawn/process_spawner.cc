@@ -125,6 +125,7 @@ class InitPod final : public Pod {
     frame.cpus.assign(spec.cpus.begin(), spec.cpus.end());
     frame.memory_nodes.assign(spec.memory_nodes.begin(), spec.memory_nodes.end());
     frame.alone = extras.alone;
+    frame.controls_stdin = extras.controls_stdin;
     std::vector<UniqueFd> descriptors;
     descriptors.push_back(copy_of(extras.log_fd));
     frame.has_stdin = extras.stdin_fd >= 0;

@@ -31,6 +31,7 @@ struct PassedDescriptor {
 struct StartExtras {
   int log_fd = -1;
   int stdin_fd = -1;                          // -1: /dev/null
+  bool controls_stdin = false;                // stdin_fd becomes its controlling terminal
   std::vector<std::string> environment = {};  // over the specification's: NAME=VALUE, or NAME without one
   std::vector<PassedDescriptor> passed = {};  // at most kMaxPassed
   bool alone = false;                         // it may be swept alone: a cgroup of its own where possible

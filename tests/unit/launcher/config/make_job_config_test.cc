@@ -438,6 +438,11 @@ TEST_CASE("sizes, signs of life, signals, containment and standard input are typ
         "--no_python is 'True': a module needs Python");
   CHECK(refusal(options({{"detach", "True"}, {"stdin", "0"}})) ==
         "--stdin is '0': a detached job has no standard input");
+  CHECK(make_job_config(options({{"pty", "True"}}), {}).pty);
+  CHECK(refusal(options({{"detach", "True"}, {"pty", "True"}})) ==
+        "--pty is 'True': a detached job has no terminal");
+  CHECK(refusal(options({{"stdin", "none"}, {"pty", "True"}})) ==
+        "--pty is 'True': --stdin=none leaves nobody for it");
 }
 
 TEST_CASE("hangs are looked for when a timeout says so, by the signs that are asked for") {

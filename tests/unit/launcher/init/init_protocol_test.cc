@@ -20,6 +20,7 @@ std::vector<Frame> one_of_each() {
   start.environment = {"A=1", "B="};
   start.cwd = "/tmp";
   start.has_stdin = true;
+  start.controls_stdin = true;
   start.passed = {3, 17};
   start.cpus = {0, 63, 64};
   start.memory_nodes = {1};

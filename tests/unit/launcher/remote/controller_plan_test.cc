@@ -152,6 +152,7 @@ TEST_CASE("what does not go together with a list of hosts is refused") {
   CHECK(has(refusal({{"hosts", "h1"}, {"path", "a;b"}}), "a plain path is needed"));
   CHECK(has(refusal({{"hosts", "h1"}, {"detach", "True"}}), "--detach is given"));
   CHECK(has(refusal({{"hosts", "h1"}, {"stdin", "1"}}), "--stdin is given"));
+  CHECK(has(refusal({{"hosts", "h1"}, {"pty", "1"}}), "--pty is given"));
   CHECK(has(refusal({{"hosts", "h1"}, {"dry_run", "json"}}), "shown as text only"));
   CHECK(has(refusal({{"hosts", "h1"}, {"servers", "a:1"}, {"trainers", "a:2"}}), "write h1:servers=1"));
   CHECK(has(refusal({{"hosts", "h1"}, {"master", "etcd://e:2379"}}), "give one of them"));
