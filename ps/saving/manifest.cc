@@ -25,6 +25,7 @@
 #include <filesystem>
 #include <span>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -33,6 +34,7 @@
 #include "runtime/base/content_digest.h"
 #include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::ps {
@@ -191,6 +193,20 @@ std::uint64_t next_save(const std::string& directory) {
     if (name) last = std::max(last, name->save);
   }
   return last + 1;
+}
+
+void check_replaceable(const std::string& directory, const Changes& changes) {
+  const std::string path = manifest_path(directory);
+  const auto text = read_small_file(path, kLongestManifest);
+  if (!text) return;
+  if (changes.is_export())
+    throw Error(ErrorKind::config, printable(directory) + " has a save already",
+                "each export needs a directory of its own");
+  check_version(*text, path);
+  const std::string_view first = kFirstLine;
+  if (text->starts_with(first.substr(0, text->size()))) return;
+  throw Error(ErrorKind::data, printable(path) + ": it is no manifest of a save, and a save would replace it",
+              "save to a directory of its own, or take that file away");
 }
 
 void commit_manifest(const std::string& directory, const Manifest& manifest, std::uint32_t rank) {

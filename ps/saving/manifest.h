@@ -65,6 +65,11 @@ std::string piece_path(const std::string& directory, const Manifest& manifest, s
 /// A number that no file in the directory has: 1 in a new one, so that equal tables give equal files.
 std::uint64_t next_save(const std::string& directory);
 
+/// Throws: Error(data), Error(host), naming the file that a save into the directory would lose: no manifest,
+/// that of another format, or one that may not be read. A manifest that is damaged may be replaced.
+/// Error(config) for an export, where there is any: who follows takes each of them.
+void check_replaceable(const std::string& directory, const Changes& changes);
+
 /// Makes the save the one that is found, and keeps the one before it as the previous one. Several servers may
 /// do so for one save in one directory. Throws: Error(host) when it cannot be written; Error(config) when a
 /// later world of the same run has saved there.

@@ -1,6 +1,5 @@
 // Saving and loading on one server, in steps that the client leads through (ps/client/client_saving.cc).
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "dataset/pipes/remote_file.h"
@@ -69,14 +68,6 @@ std::uint32_t read_count(Reader& body, std::size_t bytes) {
                                      std::to_string(body.remaining()) + " bytes for them");
   }
   return count;
-}
-
-// Who follows takes each of them: none may take the place of another.
-void check_export(const SaveName& save) {
-  if (!save.changes.is_export() || dataset::is_remote(save.directory)) return;
-  if (!std::filesystem::exists(manifest_path(save.directory))) return;
-  throw Error(ErrorKind::config, printable(save.directory) + " has a save already",
-              "each export needs a directory of its own");
 }
 
 }  // namespace
@@ -250,7 +241,7 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   name.changes = body.value<Changes>();
   wire::expect_end(body);
   name.mode = name.changes.since != 0 ? SaveMode::changes : save_mode_of(mode);
-  check_export(name);
+  if (!dataset::is_remote(name.directory)) check_replaceable(name.directory, name.changes);
   name.generation = header.generation;
   const bool is_run =
       options.run.size() <= 64 && options.run.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -329,6 +320,7 @@ void Server::State::commit_save(Reader& body) {
 
 LoadedTables Server::State::load_from(const std::string& directory,
                                       std::optional<std::uint64_t> wanted) const {
+  if (directory.empty()) throw Error(ErrorKind::config, "the name of the directory to load is empty");
   if (!dataset::is_remote(directory)) return load_tables(directory, place, options.tables, wanted);
   const RemoteDirectory remote(directory, options.copies);
   remote.download(name_in_directory(manifest_path(remote.here())));
