@@ -142,8 +142,9 @@ class OwnTerminal final : public JobPart {
     for (int i = 0; i < kMostChunks && take_output(); ++i) {
     }
     for (pollfd ready = {STDOUT_FILENO, POLLOUT, 0}; !to_show_.empty(); show()) {
-      if (::poll(&ready, 1, kScreenPatience) == 0) return;  // the log has it
+      if (::poll(&ready, 1, kScreenPatience) == 0) break;  // the log has it
     }
+    if (hung_up_) user_.restore();  // before anybody tells how it ended
   }
 
  private:
@@ -219,7 +220,7 @@ class OwnTerminal final : public JobPart {
   void await_screen(int attempt) {
     struct stat screen;
     if (::fstat(STDOUT_FILENO, &screen) == 0 && S_ISREG(screen.st_mode)) show();
-    if (to_show_.empty()) return hung_up_ ? void() : await_output();
+    if (to_show_.empty()) return hung_up_ ? user_.restore() : await_output();
     screen_.async_wait(Stream::wait_read, [this, attempt](const error_code& error) {
       if (error || attempt != attempt_) return;
       show();
@@ -234,7 +235,6 @@ class OwnTerminal final : public JobPart {
     const ssize_t count = ::read(master_.native_handle(), bytes, sizeof bytes);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (count <= 0) {
-      user_.restore();  // before anybody tells how it ended
       hung_up_ = !slave_;
       return false;
     }
