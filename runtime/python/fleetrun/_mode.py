@@ -90,12 +90,12 @@ def set_flags(flags: dict[str, Any]) -> None:
         _flags[name] = (os.environ[name], value)
 
 
-# Which Paddle keeps to itself.
-_PRIVATE = ("FLAGS_free_idle_chunk", "FLAGS_free_when_no_cache_hit", "FLAGS_print_allocator_trace_info")
+# What Paddle keeps to itself, behind "FLAGS_".
+_PRIVATE = ("free_idle_chunk", "free_when_no_cache_hit", "print_allocator_trace_info")
 
 
 def _expect_public(function, name):
-    if not str(name).startswith("FLAGS_") or name in _PRIVATE:
+    if not str(name).startswith("FLAGS_") or name.removeprefix("FLAGS_") in _PRIVATE:
         raise ValueError(f"{function}: {name!r} is not a flag that a script may read or set")
 
 

@@ -31,6 +31,7 @@ class Page:
                                         env=environment, text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.url = urllib.parse.urlsplit(self.process.stdout.readline().strip())
+        assert self.url.hostname, self.process.communicate(timeout=DEADLINE)[1]
         self.host, self.port = self.url.hostname, self.url.port
         self.origin = f"http://{self.url.netloc}"
         self.cookie = ""
