@@ -16,13 +16,16 @@ def costs(output):
     return [float(cost) for cost in re.findall(r"step\d+ ?cost ?= ?(\d\.\d+)", output)]
 
 
-def learned(output):
-    found = costs(output)
-    assert len(found) == 11, output
-    # Guessing costs ln 2 = 0.69. Single batches jump, above all where two trainers push at their own pace
-    # with a rate that is near to too much: most of the later ones cost less.
-    assert found[0] > 0.6
-    assert statistics.median(found[1:]) < 0.5
+def learned(*outputs):
+    """What trainers of one job have printed."""
+    every = [costs(output) for output in outputs]
+    # Guessing costs ln 2 = 0.69. Who comes later finds what the others have pushed.
+    assert max(found[0] for found in every) > 0.6
+    for found in every:
+        assert len(found) == 11, outputs
+        # Single batches jump, above all where two trainers push at their own pace with a rate that is near to
+        # too much: most of the later ones cost less.
+        assert statistics.median(found[1:]) < 0.5
 
 
 def test_one_process(folder, python):
@@ -34,10 +37,10 @@ def test_one_process(folder, python):
 def test_parameter_server(folder, fleetrun):
     run = fleetrun(folder, "--server_num=1", "--trainer_num=2", "train_ps.py")
     assert run.returncode == 0, run.stdout + run.stderr
-    for rank in (0, 1):
-        text = (folder / "log" / f"workerlog.{rank}").read_text()
+    texts = [(folder / "log" / f"workerlog.{rank}").read_text() for rank in (0, 1)]
+    for rank, text in enumerate(texts):
         assert f"worker_index: {rank}, step0 cost=" in text
-        learned(text)
+    learned(*texts)
 
 
 def test_collective_training_with_one_trainer_is_local_training(folder, fleetrun):
@@ -114,4 +117,4 @@ def test_roles_that_the_script_says(folder, python, ports, parts):
         assert run.returncode == 0, part + run.stdout + run.stderr
         if not part.startswith("server"):
             assert f"trainer {part[-1]} of 2, step0 cost=" in run.stdout
-            learned(run.stdout)
+    learned(*(run.stdout for part, run in zip(parts, runs) if not part.startswith("server")))
