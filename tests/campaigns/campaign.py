@@ -95,24 +95,39 @@ def find_fleetrun():
             or str(ROOT / "build" / "cli" / "fleetrun"))
 
 
-def main(description, run, count, prepare=None, summary=None):
-    """Runs the campaign. `prepare(options, folder)` is called once before it;
-    `summary()` says more before the last line."""
+def make_parser(description):
+    """With the options that every campaign has."""
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
                                      usage=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=int(time.time()),
                         help="of the random choices; it is printed")
-    parser.add_argument("--count", type=int, default=count, help=f"how many runs ({count})")
-    parser.add_argument("--only", type=int, help="only the run of this number: to see a failure again")
-    parser.add_argument("--first", type=int, default=0, help="go on from this run (0)")
     parser.add_argument("--fleetrun", default=find_fleetrun(), help="the fleetrun to test")
+    return parser
+
+
+def options_of(parser, why_not=None):
+    """The options, printed as far as a failure needs them to be seen again. `why_not()` says why this machine
+    cannot run the campaign."""
     options = parser.parse_args()
-    options.fleetrun = os.path.abspath(options.fleetrun)
+    options.fleetrun = os.environ["FLEETRUN_BIN"] = os.path.abspath(options.fleetrun)
     if not os.path.exists(options.fleetrun):
         raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n"
                          "  hint: build it, or set FLEETRUN_BIN")
+    if reason := why_not and why_not():
+        raise SystemExit(f"campaign: error: {reason}")
     print(f"seed {options.seed}, {options.fleetrun}", flush=True)
+    return options
+
+
+def main(description, run, count, prepare=None, summary=None):
+    """Runs the campaign. `prepare(options, folder)` is called once before it;
+    `summary()` says more before the last line."""
+    parser = make_parser(description)
+    parser.add_argument("--count", type=int, default=count, help=f"how many runs ({count})")
+    parser.add_argument("--only", type=int, help="only the run of this number: to see a failure again")
+    parser.add_argument("--first", type=int, default=0, help="go on from this run (0)")
+    options = options_of(parser)
     begin, failures = time.monotonic(), 0
     numbers = [options.only] if options.only is not None else range(options.first, options.count)
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:

@@ -15,7 +15,6 @@ The hosts are network namespaces (tests/support/hosts_rig.py), so it needs root.
 By hand half an hour: --minutes 30.
 """
 
-import argparse
 import contextlib
 import os
 import pathlib
@@ -342,23 +341,12 @@ def run(options, rig):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=int(time.time()),
-                        help="of the random choices; it is printed")
+    parser = campaign.make_parser(__doc__)
     parser.add_argument("--minutes", type=float, help="how long")
     parser.add_argument("--count", type=int, default=20,
                         help="how many faults, where --minutes is not given (20)")
     parser.add_argument("--pause", default="5:30", help="seconds between faults (5:30)")
-    parser.add_argument("--fleetrun", default=campaign.find_fleetrun(), help="the fleetrun to test")
-    options = parser.parse_args()
-    os.environ["FLEETRUN_BIN"] = os.path.abspath(options.fleetrun)
-    if not os.path.exists(options.fleetrun):
-        raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n"
-                         "  hint: build it, or set FLEETRUN_BIN")
-    if reason := hosts_rig.why_not():
-        raise SystemExit(f"campaign: error: {reason}")
-    print(f"seed {options.seed}, {options.fleetrun}", flush=True)
+    options = campaign.options_of(parser, hosts_rig.why_not)
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder, hosts_rig.Rig(folder, hosts=HOSTS,
                                                                                sshd=False) as rig:
         done, failures = run(options, rig)

@@ -16,7 +16,6 @@ schedules took longer than 1.5 s after a launcher or trainer was killed.
 The hosts are network namespaces (tests/support/hosts_rig.py), so it needs root.
 """
 
-import argparse
 import contextlib
 import os
 import pathlib
@@ -321,23 +320,11 @@ def run(options, rig):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=int(time.time()),
-                        help="of the first schedule; it is printed")
+    parser = campaign.make_parser(__doc__)
     parser.add_argument("--count", type=int, default=20, help="how many schedules (20)")
     parser.add_argument("--minutes", type=float, help="for how long, in place of --count")
     parser.add_argument("--keep", help="where what failed jobs said is kept")
-    parser.add_argument("--fleetrun", default=campaign.find_fleetrun(), help="the fleetrun to test")
-    options = parser.parse_args()
-    os.environ["FLEETRUN_BIN"] = os.path.abspath(options.fleetrun)
-    if not os.path.exists(options.fleetrun):
-        raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n"
-                         "  hint: build it, or set FLEETRUN_BIN")
-    if reason := hosts_rig.why_not():
-        raise SystemExit(f"campaign: error: {reason}")
-    print(f"seed {options.seed}, {options.fleetrun}", flush=True)
+    options = campaign.options_of(parser, hosts_rig.why_not)
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)  # SIGTSTP stops nobody in a group without a parent in its session
     with (tempfile.TemporaryDirectory(prefix="schedules-") as folder,

@@ -11,7 +11,6 @@ host and what to do, as soon. Nothing is left on any host.
 The hosts are network namespaces (tests/support/hosts_rig.py), so it needs root.
 """
 
-import argparse
 import os
 import pathlib
 import random
@@ -100,22 +99,12 @@ def judge_words(case, status, said):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the choice; it is printed")
+    parser = campaign.make_parser(__doc__)
     parser.add_argument("--count", type=int, default=len(CASES), help=f"how many cases (all, {len(CASES)})")
     parser.add_argument("--only", help="those whose name matches this")
     parser.add_argument("--slack", type=float, default=2, help="seconds more than ssh itself (2)")
     parser.add_argument("--say", action="store_true", help="what each said, also where nothing is wrong")
-    parser.add_argument("--fleetrun", default=campaign.find_fleetrun(), help="the fleetrun to test")
-    options = parser.parse_args()
-    os.environ["FLEETRUN_BIN"] = os.path.abspath(options.fleetrun)
-    if not os.path.exists(options.fleetrun):
-        raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n"
-                         "  hint: build it, or set FLEETRUN_BIN")
-    if reason := hosts_rig.why_not():
-        raise SystemExit(f"campaign: error: {reason}")
-    print(f"seed {options.seed}, {options.fleetrun}", flush=True)
+    options = campaign.options_of(parser, hosts_rig.why_not)
     cases = [one for one in CASES if re.search(options.only or "", one.name)]
     if options.count < len(cases):
         cases = random.Random(options.seed).sample(cases, options.count)
