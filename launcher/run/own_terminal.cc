@@ -24,6 +24,7 @@
 #include "launcher/spawn/spawner.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/base/write_all.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -258,11 +259,7 @@ class OwnTerminal final : public JobPart {
       held_return_ = c == '\r';
       if (!held_return_) lines += c;
     }
-    for (std::size_t done = 0; done < lines.size();) {
-      const ssize_t count = ::write(log_.value(), lines.data() + done, lines.size() - done);
-      if (count < 0 && errno != EINTR) return;  // as a process whose disk is full
-      if (count > 0) done += static_cast<std::size_t>(count);
-    }
+    write_all(log_.value(), lines);  // where the disk is full, the rest is lost as a process's own is
   }
 
   std::size_t index_;
