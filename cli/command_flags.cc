@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/language/translator.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -121,7 +122,7 @@ std::string describe_flags(std::span<const CommandFlag> known) {
     head.append("--").append(flag.name);
     if (!flag.value.empty()) head.append("=").append(flag.value);
     head.resize(std::max<std::size_t>(head.size() + 2, 26), ' ');
-    text.append(head).append(flag.help).append("\n");
+    text.append(head).append(translated(flag.help)).append("\n");
   }
   return text;
 }

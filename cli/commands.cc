@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/agent_command.h"
 #include "cli/attach_command.h"
@@ -82,6 +83,11 @@ const Command* find_command(const std::vector<std::string>& arguments) noexcept 
 }
 
 std::optional<std::string> nearest_command(std::string_view word) {
+  // What others call it.
+  constexpr std::pair<std::string_view, const char*> kSynonyms[] = {
+      {"restart", "ui"}, {"signal", "stop"}, {"kill", "stop"}, {"jobs", "list"}};
+  for (const auto& [theirs, ours] : kSynonyms)
+    if (word == theirs) return ours;
   std::vector<std::string> names;
   for (const Command& command : commands()) names.emplace_back(command.name);
   return nearest(word, names);

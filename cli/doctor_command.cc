@@ -11,8 +11,9 @@
 #include "launcher/doctor/survey.h"
 #include "launcher/net/etcd_address.h"
 #include "launcher/remote/controller_plan.h"
-#include "runtime/base/endpoint.h"
 #include "runtime/base/error.h"
+#include "runtime/base/port_range.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -25,6 +26,7 @@ constexpr CommandFlag kDoctorFlags[] = {
     {"include", 0, "HOST@…", "of these hosts, these only"},
     {"exclude", 0, "HOST@…", "of these hosts, not these"},
     {"master", 0, "ADDRESS", "and at where they are to meet: HOST:PORT, etcd://HOST:PORT"},
+    {"port_range", 0, "FIRST:LAST", "the job's --port_range; default: ports as a launch chooses them"},
     {"insecure", 0, "", "with --master: the launchers are not going to prove a secret"},
     {"chdir", 0, "DIR", "the job's working directory; default: this one"},
     {"ssh", 0, "COMMAND", "the ssh command and its options"},
@@ -65,6 +67,11 @@ doctor::Spec spec_of(const CommandArguments& words) {
   spec.master = words.value("master").value_or("");
   spec.directory = std::filesystem::absolute(words.value("chdir").value_or(".")).lexically_normal().string();
   if (spec.directory.size() > 1 && spec.directory.back() == '/') spec.directory.pop_back();
+  spec.ports = words.value("port_range").value_or("");
+  if (!spec.ports.empty() && !parse_ports(spec.ports, ':'))
+    throw Error(ErrorKind::usage,
+                "--port_range is '" + printable(spec.ports) + "': a range of ports is needed",
+                "write it as 20000:29999");
   spec.secret = words.has("master") && !words.has("insecure");
   return spec;
 }

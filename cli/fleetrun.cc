@@ -22,6 +22,7 @@
 #include "launcher/spawn/pid_one.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/language/translator.h"
 
 namespace {
 
@@ -76,6 +77,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   fleetrun::launcher::leave_pid_one(argv);
   settle_process();
+  // Who started an agent reads what it says, and translates it there.
+  if (argc < 2 || std::string_view(argv[1]) != "agent") fleetrun::speak(language_of(Environ::of_process()));
   int status = kRefused;
   try {
     status = run(argc, argv);

@@ -9,6 +9,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"
+#include "runtime/language/line_words.h"
+#include "runtime/language/translator.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -45,16 +47,17 @@ A flag may be written with '-' for '_', and wins over its variable in the enviro
 void append_wrapped(const std::string& words, std::string& text) {
   constexpr std::size_t kIndent = 6, kWidth = 118;
   std::size_t column = kWidth;
-  for (const std::string& word : split(words, ' ')) {
-    if (column + 1 + word.size() > kWidth) {
+  for (const LineWord& word : line_words(words)) {
+    const std::size_t blanks = word.after_blank ? 1 : 0;
+    if (column + blanks + word.text.size() > kWidth) {
       text.append(text.ends_with('\n') ? "" : "\n").append(kIndent, ' ');
       column = kIndent;
     } else {
-      text.append(" ");
-      ++column;
+      text.append(blanks, ' ');
+      column += blanks;
     }
-    text.append(word);
-    column += word.size();
+    text.append(word.text);
+    column += word.text.size();
   }
   text.append("\n");
 }
@@ -72,7 +75,7 @@ void append_flag(const launcher::Setting& row, std::string& text) {
     notes.append(variables.size() > 1 ? "variables " : "variable ").append(join(variables, ", "));
   if (const std::string initial = launcher::shown_default(row); !initial.empty())
     notes.append(notes.empty() ? "" : ", ").append("default ").append(initial);
-  append_wrapped(std::string(row.help) + (notes.empty() ? "" : " (" + notes + ")"), text);
+  append_wrapped(translated(row.help) + (notes.empty() ? "" : " " + translated("(" + notes + ")")), text);
 }
 
 /// A flag as it may be asked for: "max_restart", "--max-restart", "-t".
@@ -99,7 +102,7 @@ std::vector<std::string> topics() {
 std::string flag_text(const launcher::Setting& row) {
   std::string text;
   append_flag(row, text);
-  if (!row.details.empty()) append_wrapped(std::string(row.details), text);
+  if (!row.details.empty()) append_wrapped(translated(row.details), text);
   return text;
 }
 
@@ -122,21 +125,21 @@ int run_version_command(const std::vector<std::string>&, const Environ&) {
 }
 
 std::string help_text() {
-  std::string text = kHead;
-  text.append("\ncommands (each has a --help):\n");
+  std::string text = translated(kHead);
+  text.append(translated("\ncommands (each has a --help):\n"));
   for (const Command& command : commands()) {
     std::string head = "  fleetrun " + std::string(command.name);
     head.resize(std::max<std::size_t>(head.size() + 2, 26), ' ');
-    text.append(head).append(command.summary).append("\n");
+    text.append(head).append(translated(command.summary)).append("\n");
   }
   for (const launcher::GroupTitle& title : launcher::group_titles()) {
-    text.append("\n").append(title.text).append(":\n");
+    text.append("\n").append(translated(title.text)).append(":\n");
     for (const launcher::Setting& row :
          title.group == launcher::Group::others ? launcher::other_flags() : launcher::settings()) {
       if (row.group == title.group) append_flag(row, text);
     }
   }
-  return text.append(kTail);
+  return text.append(translated(kTail));
 }
 
 }  // namespace fleetrun::cli

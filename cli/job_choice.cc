@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 
 #include "launcher/logs/log_catalog.h"
 #include "runtime/base/error.h"
@@ -58,7 +59,9 @@ void write_text(int fd, std::string_view text) {
 }
 
 void write_bytes(int fd, std::string_view bytes) {
-  write_all(fd, bytes);
+  if (write_all(fd, bytes) || fd != STDOUT_FILENO || errno == EPIPE || errno == EIO) return;
+  throw Error(ErrorKind::host,
+              "standard output cannot be written: " + std::generic_category().message(errno));
 }
 
 std::string name_of(const launcher::JobEntry& job) {

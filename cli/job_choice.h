@@ -25,7 +25,8 @@ std::string choose_pod_directory(const std::optional<std::string>& log_dir,
 std::string choose_pod_directory(const std::string& command, const CommandArguments& words,
                                  const Environ& environment);
 
-/// Writes all of `text`, on a terminal as TerminalText; what the reader does not take is lost.
+/// Writes all of `text`, on a terminal as TerminalText; what a reader or terminal that is gone does not take
+/// is lost. Throws: Error(host) for a standard output that is full or cannot be written.
 void write_text(int fd, std::string_view text);
 /// The same for bytes that are meant to act on a terminal.
 void write_bytes(int fd, std::string_view bytes);

@@ -13,6 +13,7 @@
 #include "cli/render.h"
 #include "runtime/base/terminal_text.h"
 #include "runtime/base/text.h"
+#include "runtime/language/translator.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -74,7 +75,7 @@ void LaunchLog::raw(const std::string& bytes) {
 
 void LaunchLog::write(LogLevel level, const std::string& text) {
   if (!shows(level)) return;
-  raw("LAUNCH " + std::string(to_string(level)) + " " + time_stamp() + " " + text + "\n");
+  raw("LAUNCH " + std::string(to_string(level)) + " " + time_stamp() + " " + translated_lines(text) + "\n");
 }
 
 void LaunchLog::show_configuration(const launcher::JobConfig& config) {

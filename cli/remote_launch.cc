@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/job_page.h"
 #include "cli/launch.h"
 #include "cli/launch_log.h"
 #include "launcher/host/event_command.h"
@@ -54,6 +55,7 @@ class Teller final : public remote::ControllerObserver {
   /// Of what a host says, only what somebody has to know is passed on,
   /// and what many hosts say alike only once.
   void say(const std::string& host, const remote::Log& record) override {
+    if (record.text.starts_with(kPage)) return log_.tell(host + ": " + record.text);
     const LogLevel level = level_of(record.level);
     if (all_ || (level >= LogLevel::warning && remember(record.text)))
       log_.write(level, host + ": " + record.text);

@@ -13,12 +13,15 @@
 #include "cli/failure_screen.h"
 #include "cli/job_choice.h"
 #include "cli/launch_log.h"
+#include "cli/own_program.h"
+#include "launcher/host/run_directory.h"
 #include "launcher/job/event_text.h"
 #include "launcher/logs/log_catalog.h"
 #include "launcher/logs/log_tail.h"
 #include "launcher/record/job_report.h"
 #include "launcher/record/recorder.h"
 #include "launcher/record/replay.h"
+#include "launcher/status/control_client.h"
 #include "runtime/base/error.h"
 #include "runtime/base/own_file.h"
 #include "runtime/base/text.h"
@@ -33,13 +36,15 @@ using launcher::Told;
 constexpr CommandFlag kReportFlags[] = {
     {"output", 'o', "FILE", "where to write it; -: standard output; default: fleetrun-report.POD.json"},
     {"log_dir", 0, "DIR", "where the logs are; default: log, or PADDLE_LOG_DIR"},
+    {"without_batches", 0, "", "leave out what trainers could not train on: it is training data"},
     {"help", 'h', "", "show this"},
 };
 
 constexpr const char* kReportUsage = R"(usage: fleetrun report [FLAGS] [JOB]
 
 Packs what is known of a job that runs or ran into one file of JSON: its command, plan, events, verdict, the
-screen of its failure, the ends of its logs if it did not end well, the machine and its Python packages.
+screen of its failure, the ends of its logs if it did not end well, the batch that a trainer could not train
+on, the stacks of its processes if they run, the machine and its Python packages.
 JOB is a pod or a job id; without it the newest in the log directory, or the only job that runs.
 
 Secrets are taken out first: values of variables and flags whose names say token, secret, password, key or
@@ -56,9 +61,11 @@ constexpr CommandFlag kReplayFlags[] = {
 constexpr const char* kReplayUsage = R"(usage: fleetrun replay [FLAGS] FILE
 
 Goes through the job of a report again, event by event, on any machine: what was decided then is decided anew
-from what happened, and compared. FILE is what fleetrun report wrote. Nothing is started.
+from what happened, and compared. FILE is what fleetrun report wrote. No process of the job is started. The
+batches that trainers could not train on are run again, without Python, and fail again.
 
-Ends with 0 where decisions, verdict and screen are those of then, with 1 where they are not.
+Ends with 0 where decisions, verdict, screen and the failures of batches are those of then, with 1 where they
+are not.
 
 )";
 
@@ -103,6 +110,21 @@ std::vector<std::pair<std::string, std::string>> logs_now(const std::string& pod
   return {ends.begin(), ends.end()};
 }
 
+/// Of a job that can be found; one that does not answer has none.
+std::string stacks_now(const FlightRecord& record, const launcher::Redactor& redactor,
+                       const Environ& environment) {
+  for (const launcher::JobEntry& entry :
+       launcher::list_jobs(launcher::run_directories(environment, ::geteuid()))) {
+    if (entry.pod != record.opening.plan.pod_name) continue;
+    try {
+      return redactor.clean(launcher::stacks_of(entry));
+    } catch (const Error& error) {
+      return std::string("they could not be read: ") + error.what();
+    }
+  }
+  return {};
+}
+
 void write_report(const std::string& path, const std::string& text) {
   const UniqueFd file(open_own(path, O_WRONLY | O_CREAT | O_TRUNC, Readers::owner));
   if (!file || !write_all(file.value(), text))
@@ -135,6 +157,13 @@ class EventPrinter {
   launcher::EventText text_;
 };
 
+/// Another program's work, which has an engine. Returns whether they fail as they did.
+bool run_failed_batches(const std::string& path, const std::string& report, const Environ& environment) {
+  if (!launcher::has_batches(report)) return true;
+  const OwnProgram program{"fleetrun-predict", "fleetrun replay", "its engine"};
+  return run_own_program(program, find_own_program(program), {"--failed_batches", path}, environment) == 0;
+}
+
 }  // namespace
 
 int run_report_command(const std::vector<std::string>& arguments, const Environ& environment) {
@@ -154,9 +183,14 @@ int run_report_command(const std::vector<std::string>& arguments, const Environ&
   const FlightRecord record = launcher::parse_record(bytes);
   const launcher::Plan& plan = record.opening.plan;
   const launcher::Machine machine = launcher::this_machine(launcher::python_of(plan), environment);
-  std::vector<std::pair<std::string, std::string>> logs;
-  if (!record.end) logs = logs_now(directory, redactor_now(record, environment));
-  const std::string text = launcher::to_report(bytes, machine, logs);
+  launcher::Beside beside;
+  if (!record.end) {
+    const launcher::Redactor redactor = redactor_now(record, environment);
+    beside.logs = logs_now(directory, redactor);
+    beside.stacks = stacks_now(record, redactor, environment);
+  }
+  if (!words.has("without_batches")) beside.batches = launcher::failed_batches(directory);
+  const std::string text = launcher::to_report(bytes, machine, beside);
   const std::string output = words.value("output").value_or("fleetrun-report." + plan.pod_name + ".json");
   if (output == "-") {
     write_bytes(STDOUT_FILENO, text);
@@ -167,7 +201,7 @@ int run_report_command(const std::vector<std::string>& arguments, const Environ&
   return 0;
 }
 
-int run_replay_command(const std::vector<std::string>& arguments, const Environ&) {
+int run_replay_command(const std::vector<std::string>& arguments, const Environ& environment) {
   const CommandArguments words = parse_command_arguments("replay", arguments, kReplayFlags);
   if (words.has("help")) {
     write_text(STDOUT_FILENO, kReplayUsage + describe_flags(kReplayFlags));
@@ -178,8 +212,10 @@ int run_replay_command(const std::vector<std::string>& arguments, const Environ&
                 "replay needs one file, and " + std::to_string(words.words.size()) + " are named",
                 "fleetrun report writes one");
   const std::string& path = words.words.front();
+  std::string report;
   const launcher::Replayed replayed = while_doing("replaying " + printable(path), [&] {
-    const FlightRecord record = launcher::parse_record(launcher::record_in(read_all(path)));
+    report = read_all(path);
+    const FlightRecord record = launcher::parse_record(launcher::record_in(report));
     const launcher::Replayed result =
         launcher::replay(record, failure_screen, EventPrinter(record, words.has("quiet")));
     const std::string& cause = result.report.cause;
@@ -191,10 +227,12 @@ int run_replay_command(const std::vector<std::string>& arguments, const Environ&
   });
   for (const std::string& difference : replayed.differences)
     write_text(STDOUT_FILENO, "differs: " + difference + "\n");
-  if (!replayed.differences.empty()) return 1;
-  write_text(STDOUT_FILENO, "replayed " + std::to_string(replayed.decisions) +
-                                " decisions: the same ones, the same verdict and the same screen\n");
-  return 0;
+  const bool is_same = replayed.differences.empty();
+  if (is_same)
+    write_text(STDOUT_FILENO, "replayed " + std::to_string(replayed.decisions) +
+                                  " decisions: the same ones, the same verdict and the same screen\n");
+  const bool fails_the_same = run_failed_batches(path, report, environment);
+  return is_same && fails_the_same ? 0 : 1;
 }
 
 }  // namespace fleetrun::cli

@@ -21,8 +21,6 @@ constexpr CommandFlag kStatusFlags[] = {
     {"help", 'h', "", "show this"},
 };
 
-constexpr std::chrono::seconds kStackTime{20};
-
 constexpr const char* kStatusHelp = R"(usage: fleetrun status [JOB] [--json | --stacks]
 
 Shows how a running job of yours is doing: its phase, its attempt, and for each process its pid, state, CPU,
@@ -40,8 +38,7 @@ int run_status_command(const std::vector<std::string>& arguments, const Environ&
   }
   const launcher::JobEntry job = choose_job("status", words.words, environment);
   if (words.has("stacks")) {
-    write_text(STDOUT_FILENO,
-               launcher::stacks_in(launcher::ControlClient(job).ask(R"({"request":"stacks"})", kStackTime)));
+    write_text(STDOUT_FILENO, launcher::stacks_of(job));
     return 0;
   }
   const std::string json = launcher::status_in(launcher::ControlClient(job).ask(R"({"request":"status"})"));

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <optional>
 
 #include "cli/browser_page.h"
@@ -12,8 +10,7 @@
 #include "cli/plot_command.h"
 #include "cli/ps_command.h"
 #include "launcher/host/run_directory.h"
-#include "launcher/net/name_lookup.h"
-#include "launcher/net/socket_address.h"
+#include "launcher/ui/listener.h"
 #include "launcher/ui/serve.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -41,42 +38,6 @@ From another machine: ssh -L PORT:127.0.0.1:PORT HOST fleetrun ui --port=PORT
 
 )";
 
-/// Listens, and says under which names a browser may ask for it.
-struct Listening {
-  UniqueFd socket;
-  int port = 0;
-  std::vector<std::string> hosts;
-};
-
-Listening listen_at(const std::string& host, std::uint16_t port) {
-  const auto found = launcher::look_up_now({host, port});
-  if (found.addresses.empty())
-    throw Error(ErrorKind::host, "--host is " + printable(host) + ": " + found.failure,
-                "name an address of this host");
-  const launcher::SocketAddress& address = found.addresses.front();
-  if (launcher::is_any(address))
-    throw Error(ErrorKind::usage,
-                "--host=" + printable(host) + " is every address, and no browser can ask for it",
-                "name the address of this host that browsers are to use");
-  Listening listening;
-  listening.socket = launcher::listening_socket(address);
-  if (!listening.socket)
-    throw Error(
-        ErrorKind::host,
-        "fleetrun ui cannot listen at " + to_string(Endpoint{host, port}) + ": " + std::strerror(errno),
-        errno == EADDRINUSE ? "choose another --port" : "name an address of this host");
-  const auto bound = launcher::local_address(listening.socket.value());
-  const Endpoint own = launcher::to_endpoint(bound.value_or(address));
-  listening.port = own.port;
-  const auto shown = [](const std::string& name) {
-    return name.find(':') == name.npos ? name : "[" + name + "]";
-  };
-  listening.hosts = {shown(host)};
-  if (own.host != host) listening.hosts.push_back(shown(own.host));
-  if (launcher::is_loopback(address)) listening.hosts.push_back("localhost");
-  return listening;
-}
-
 std::uint16_t read_port(const CommandArguments& words) {
   const auto port = whole_number(words, "port", 0);
   if (port.value_or(0) > 65'535)
@@ -84,12 +45,13 @@ std::uint16_t read_port(const CommandArguments& words) {
   return static_cast<std::uint16_t>(port.value_or(0));
 }
 
-launcher::UiSettings read_settings(const CommandArguments& words, const Environ& environment) {
-  const std::string from_environment = environment.value_or("PADDLE_LOG_DIR", "");
+}  // namespace
+
+launcher::UiSettings ui_settings(const Environ& environment) {
   return {
       .run_directories = launcher::run_directories(environment, ::geteuid()),
-      .log_dir = words.value("log_dir").value_or(from_environment.empty() ? "log" : from_environment),
-      .job = words.value("job"),
+      .log_dir = {},
+      .job = {},
       .print_servers =
           [environment](const launcher::JobEntry& job) {
             run_ps_command({"--job=" + job.pod, "stat", "--json"}, environment);
@@ -103,8 +65,6 @@ launcher::UiSettings read_settings(const CommandArguments& words, const Environ&
   };
 }
 
-}  // namespace
-
 int run_ui_command(const std::vector<std::string>& arguments, const Environ& environment) {
   const CommandArguments words = parse_command_arguments("ui", arguments, kUiFlags);
   if (words.has("help")) {
@@ -114,13 +74,16 @@ int run_ui_command(const std::vector<std::string>& arguments, const Environ& env
   if (!words.words.empty())
     throw Error(ErrorKind::usage, "fleetrun ui takes no " + printable(words.words.front()),
                 "--job=" + printable(words.words.front()) + " shows one job");
-  Listening listening = listen_at(words.value("host").value_or("127.0.0.1"), read_port(words));
-  const launcher::UiGate gate(listening.hosts, listening.port);
-  if (listening.hosts.back() != "localhost")
-    write_text(STDERR_FILENO,
-               "what the page shows crosses the network as plain text; ssh -L keeps it private\n");
+  launcher::UiListener listener =
+      launcher::listen_for_ui({words.value("host").value_or("127.0.0.1"), read_port(words)}, "--host");
+  const launcher::UiGate gate(listener.hosts, listener.port);
+  if (!listener.is_local) write_text(STDERR_FILENO, std::string(kPlainText) + "\n");
+  launcher::UiSettings settings = ui_settings(environment);
+  const std::string from_environment = environment.value_or("PADDLE_LOG_DIR", "");
+  settings.log_dir = words.value("log_dir").value_or(from_environment.empty() ? "log" : from_environment);
+  settings.job = words.value("job");
   std::optional<BrowserPage> opened;
-  launcher::run_ui(std::move(listening.socket), gate, read_settings(words, environment), [&] {
+  launcher::run_ui(std::move(listener.socket), gate, std::move(settings), [&] {
     write_text(STDOUT_FILENO, gate.url() + "\n");
     if (!words.has("open")) return;
     try {

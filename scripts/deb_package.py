@@ -79,7 +79,7 @@ def lay_out(installed, usr):
     shutil.copytree(package, usr / "lib/python3/dist-packages/fleetrun")
     shutil.rmtree(package.parents[1])
     shutil.copytree(installed, usr, dirs_exist_ok=True)
-    for page in list(usr.glob("share/man/man?/*")):
+    for page in [*usr.glob("share/man/man?/*"), *usr.glob("share/man/*/man?/*")]:
         packed(page.with_name(page.name + ".gz"), page.read_bytes())
         page.unlink()
     machine = usr / "lib/x86_64-linux-gnu"
@@ -131,7 +131,7 @@ def describe(tree, name, fields, what, meant, scratch):
         f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(tree)}\n" for path in files))
 
 
-def package_debs(to):
+def package_debs(to, quick=False):
     if not shutil.which("dpkg-shlibdeps"):
         raise Refusal("dpkg-shlibdeps is missing, which finds what packages depend on: install dpkg-dev")
     say("compiling")
@@ -149,5 +149,5 @@ def package_debs(to):
             for path in tree.rglob("*"):
                 runs = path.is_dir() or "usr/bin/" in str(path) or path.name in SCRIPTS
                 path.chmod(0o755 if runs else 0o644)
-            run("dpkg-deb", "--root-owner-group", "--build", tree, to)
+            run("dpkg-deb", "--root-owner-group", f"-z{1 if quick else 6}", "--build", tree, to)
             say(f"{to / name}_{VERSION}_amd64.deb")

@@ -23,6 +23,7 @@
 #include "dataset/pipes/pipes_ahead.h"
 #include "dataset/schema/schema.h"
 #include "dataset/schema/schema_parser.h"
+#include "dataset/text/failed_line.h"
 #include "dataset/text/multi_slot_parser.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
@@ -252,7 +253,15 @@ void QueueDataset::State::read_file(std::size_t index, Reader& reader, Parser& p
         parser.begin_batch(batch, options.batch_size);
         continue;
       case MultiSlotParser::Outcome::bad:
-        bad_lines.add(file, command_text(options.pipe), parser.fault());
+        try {
+          bad_lines.add(file, command_text(options.pipe), parser.fault());
+        } catch (const Error& error) {
+          if constexpr (requires { parser.bad_line(); })
+            keep_failed_line(
+                {options.slots, options.prefixes, parser.fault(), std::string(parser.bad_line())},
+                error.what());
+          throw;
+        }
         parser.skip_bad_line();
         continue;
       case MultiSlotParser::Outcome::more:

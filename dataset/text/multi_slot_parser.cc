@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
 constexpr std::size_t kMinRoom = std::size_t{64} << 10;
 constexpr std::size_t kFirstRows = 1024;
+constexpr std::size_t kFirstValues = std::size_t{1} << 20;  // of one slot, where its rows are wide
 
 /// 'token', with every byte but printable ASCII as \xNN (a byte order mark or a no-break space would not
 /// show), and cut where it is long.
@@ -159,7 +160,10 @@ void MultiSlotParser::begin_batch(Batch& batch, std::size_t rows) {
   batch.slots.resize(batch_slots_);
   batch_ = &batch;
   wanted_rows_ = rows;
-  row_capacity_ = std::min(rows, kFirstRows);
+  std::size_t widest = 1;
+  for (const Column& column : columns_)
+    if (column.in_batch && column.dense) widest = std::max(widest, column.width);
+  row_capacity_ = std::min({rows, kFirstRows, std::max<std::size_t>(kFirstValues / widest, 1)});
   std::size_t slot = 0;
   for (Column& column : columns_) {
     if (!column.in_batch) continue;
@@ -425,6 +429,11 @@ void MultiSlotParser::judge_first_line() {
   if (line.starts_with("\x28\xB5\x2F\xFD")) packer = "zstd";
   if (packer.empty()) return;
   fault_ = {.what = std::string(packer) + " bytes where text should be", .packed = true};
+}
+
+std::string_view MultiSlotParser::bad_line() const noexcept {
+  const std::string_view rest(line_start_, end_ - begin_);
+  return rest.substr(0, rest.find('\n'));
 }
 
 std::optional<LineFault> parse_multi_slot(std::span<const Slot> slots, std::string_view text, Batch& batch,

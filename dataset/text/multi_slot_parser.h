@@ -91,6 +91,8 @@ class MultiSlotParser {
   /// Cuts the batch to the rows that it got, and returns their number (which may be 0).
   std::size_t end_batch();
   const LineFault& fault() const noexcept { return fault_; }
+  /// The line of the fault, as far as it has come.
+  std::string_view bad_line() const noexcept;
 
  private:
   struct Column;

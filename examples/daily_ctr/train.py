@@ -3,8 +3,8 @@
     python make_data.py
     fleetrun --server_num=1 --trainer_num=2 train.py 1         # makes model/1
     fleetrun --server_num=1 --trainer_num=2 train.py 2         # goes on from model/1, makes model/2
-    fleetrun predict model/2/serve data/3/part-0
-    --slots=show:int64[1],click:int64[1],user:int64,item:int64,seen:int64
+    fleetrun predict model/2/serve data/3/part-0 \\
+        --slots=show:int64[1],click:int64[1],user:int64,item:int64,seen:int64
 
 A day's clicks are first predicted by yesterday's model and then learned. Rows count shows and clicks, fade
 from day to day, and go when little of both is left.
@@ -82,6 +82,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("day", type=int)
     day = parser.parse_args().day
+    if not glob.glob(f"data/{day}/part-*"):
+        raise SystemExit(f"train.py: error: no part-* in data/{day}\n  hint: python make_data.py writes them")
     paddle.enable_static()
     paddle.seed(1)
     fleet.init()

@@ -13,6 +13,10 @@ from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import f
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory \
     import DistributedStrategyFactory
 
+files = sorted(glob.glob("data/part-*"))
+if not files:
+    raise SystemExit("train_ps.py: error: no part-* in data\n  hint: python make_data.py writes them")
+
 # step1: the strategy
 mode = sys.argv[1] if len(sys.argv) > 1 else "async"
 strategy = {
@@ -47,7 +51,7 @@ elif fleet.is_worker():
     dataset.set_batch_size(128)
     dataset.set_thread(1)
     dataset.set_pipe_command("cat")
-    dataset.set_filelist(sorted(glob.glob("data/part-*"))[fleet.worker_index()::fleet.worker_num()])
+    dataset.set_filelist(files[fleet.worker_index()::fleet.worker_num()])
     for epoch in range(4):
         exe.train_from_dataset(program=fleet.main_program, dataset=dataset, fetch_list=[avg_cost],
                                fetch_info=["cost"],

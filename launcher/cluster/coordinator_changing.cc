@@ -2,8 +2,8 @@
 // set has to be another one, there is another proposal. All who may run processes and all who are chosen
 // prepare for it; when all are ready it becomes a world, given a quorum.
 //
-// In place (parameter-server jobs that lose no server): those that run say ready at once and go on;
-// newcomers prepare as ever.
+// In place (parameter-server jobs that lose no server, or whose standbys take over those of a lost host):
+// those that run say ready at once and go on; newcomers prepare as ever.
 
 #include <algorithm>
 #include <functional>
@@ -45,6 +45,12 @@ std::vector<Candidate> candidates_of(const State& state) {
   if (world_size(state.settings.nodes, free.size()) == 0)
     free.insert(free.end(), resting.begin(), resting.end());
   return free;
+}
+
+std::vector<Candidate> candidates_of(const std::vector<Member>& members) {
+  std::vector<Candidate> candidates;
+  for (const Member& member : members) candidates.push_back({member, -1, -1});
+  return candidates;
 }
 
 /// It left, or does so now, and knows it: no other coordinator will ever have its vote.
@@ -98,9 +104,8 @@ bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidat
     const bool here = std::any_of(candidates.begin(), candidates.end(),
                                   [&member](const Candidate& its) { return its.member.node == member.node; });
     survivors += here ? 1 : 0;
-    if (!here && !member.offer.servers.empty()) return false;  // where the job meets is server 0's
   }
-  if (survivors > size) return false;
+  if (survivors > size || !take_over_servers(*state.journal.world, candidates)) return false;
   bool anybody_runs = false;
   for (const auto& node : state.nodes) {
     const bool member = state.journal.world->rank_of(node->node).has_value();
@@ -259,11 +264,15 @@ void form(State& state) {
   world->attempt = state.attempt + (proposal.in_place ? 0 : 1);
   world->run = state.journal.run;
   world->members = proposal.chosen;
+  if (proposal.in_place)
+    world->taken_over = take_over_servers(*state.journal.world, candidates_of(proposal.chosen)).value();
   int trainers = 0, servers = 0;
   for (Member& member : world->members) {
     const Node* node = find(state, member.node);
     const bool stays = proposal.in_place && node && node->runs != 0;
+    const bool serves = !member.offer.servers.empty();
     if (node && !stays) member.offer = node->offer;
+    if (proposal.in_place && !serves) member.offer.servers.clear();
     if (proposal.in_place) continue;
     member.first_trainer = trainers;
     member.first_server = servers;

@@ -62,7 +62,7 @@ struct CoordinatorSettings {
   std::string node;  // that it runs on; empty: it is not a node of the job (the controller of a host list)
   NodeCount nodes;
   bool elastic = false;
-  bool in_place = false;  // a change that loses no server stops nobody
+  bool in_place = false;  // a change that loses no server, or has standbys for those, stops nobody
   bool takeover = false;  // nodes may take the coordinator's place: worlds need a quorum
   bool durable = false;   // a Discovery arbitrates: worlds are stored before they are told
   RestartRules restarts;

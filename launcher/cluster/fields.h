@@ -11,8 +11,8 @@
 namespace fleetrun::launcher {
 
 // A count of bytes that an item takes at least: what a list of them is checked against.
-constexpr std::size_t kMinId = 5, kMinMember = 5 + 4 + 4 + 6 + 4 + 4 + 4 + 2 + 4 + 4,
-                      kMinPast = 4 + 4 + 4 + 8, kMinConfiguration = 8 + 4 + 5 + 4;
+constexpr std::size_t kMinId = 5, kMinMember = 5 + 4 + 4 + 6 + 4 + 4 + 4 + 4 + 2 + 4 + 4,
+                      kMinTakenOver = 4 + 5 + 6, kMinPast = 4 + 4 + 4 + 8, kMinConfiguration = 8 + 4 + 5 + 4;
 
 /// A list of structures, each of `min` bytes at least.
 template <class Archive, class List>
@@ -26,6 +26,7 @@ void fields(Archive& archive, Value& value, const PodOffer*) {
   archive(value.host);
   archive.list(value.trainers, kMaxPods, 2, port);
   archive.list(value.servers, kMaxPods, 2, port);
+  archive.list(value.standbys, kMaxPods, 2, port);
   archive(value.rendezvous);
 }
 
@@ -43,10 +44,18 @@ void fields(Archive& archive, Value& value, const Member*) {
 }
 
 template <class Archive, class Value>
+void fields(Archive& archive, Value& value, const TakenOver*) {
+  archive(value.rank);
+  archive.id(value.node);
+  archive(value.endpoint);
+}
+
+template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const World*) {
   archive(value.generation, value.attempt);
   archive.id(value.run);
   list(archive, value.members, kMinMember);
+  list(archive, value.taken_over, kMinTakenOver);
 }
 
 /// Never null.

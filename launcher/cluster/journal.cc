@@ -5,7 +5,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::uint32_t kJournalVersion = 1;
+constexpr std::uint32_t kJournalVersion = 2;
 
 }  // namespace
 

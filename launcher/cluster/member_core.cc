@@ -215,6 +215,7 @@ Instant MemberCore::next_deadline() const {
     next = std::min<Instant>(next, state.heard + lease_of(state));
   if (state.dial_at) next = std::min(next, *state.dial_at);
   if (state.answer_by) next = std::min(next, *state.answer_by);
+  next = std::min(next, next_word_of_silence(state));
   if (state.lost_since && state.stage != Stage::joined && !state.left)
     next = std::min<Instant>(next, *state.lost_since + longest_search(state));
   if (state.news.generation == 0 && !state.parked && !state.preparing) next = std::min(next, join_by(state));

@@ -57,6 +57,7 @@ struct State {
   bool was_closed = false;              // the coordinator closed the connection, or its launcher died
   std::optional<Endpoint> handed_over;  // the coordinator that left, and sent this node to its heir
   std::string trouble;                  // the newest, for people
+  Instant next_news{};                  // when that may be told again, while nobody has answered
 
   // What is known.
   std::optional<Place> coordinator;  // that was joined last, or is to be dialed first
@@ -126,6 +127,9 @@ std::chrono::milliseconds longest_search(const State& state) noexcept;
 /// When a node that no world has begun for gives up. One
 /// that hears a coordinator leaves it the time to say whom it waited for.
 Instant join_by(const State& state);
+
+/// When a node that nobody has answered says so again.
+Instant next_word_of_silence(const State& state);
 
 // ---- member_obeying.cc: what the coordinator says ----
 /// To its run: it was part of a world, stood by as a spare, or said that it is ready for one.

@@ -235,6 +235,17 @@ std::chrono::milliseconds longest_search(const State& state) noexcept {
 
 namespace {
 
+/// A wrong address must not look like a wait for hosts.
+void tell_silence(State& state) {
+  constexpr std::chrono::seconds kEvery{10};
+  if (state.now < next_word_of_silence(state)) return;
+  state.next_news = state.now + kEvery;
+  const std::string where = to_string(state.target.endpoint);
+  const std::string why = state.trouble.empty() ? "no answer" : state.trouble;
+  tell(state, NewsLevel::info,
+       "no host of this job has answered yet: " + (why.starts_with(where) ? why : where + ": " + why));
+}
+
 /// The uplink is silent, or there has been none for too long.
 void check_silence(State& state) {
   const std::chrono::milliseconds patience = silence_of(state);
@@ -250,6 +261,14 @@ void check_silence(State& state) {
 }
 
 }  // namespace
+
+Instant next_word_of_silence(const State& state) {
+  constexpr std::chrono::seconds kFirst{3};
+  const bool answered = !state.coordinator_node.empty() || state.news.generation != 0 || state.parked;
+  const bool looks = state.stage == Stage::dialing || state.stage == Stage::greeting;
+  if (answered || !looks || state.target.here) return Instant::max();
+  return std::max<Instant>(state.started + kFirst, state.next_news);
+}
 
 void answer_beat(State& state) {
   const bool heard_beat = state.their_beat != Instant{};
@@ -270,6 +289,7 @@ void due(State& state) {
     state.next_beat = state.now + own.beat;
   }
   if (state.stage == Stage::idle) return;
+  tell_silence(state);
   if (state.stage != Stage::seeking) check_silence(state);
   if (state.answer_by && state.now >= *state.answer_by) {
     state.outputs.emplace_back(HangUp{});

@@ -35,7 +35,7 @@ namespace fleetrun::launcher {
 /// Time since some start that both calls and answers of one core share; each host has its own.
 using Instant = std::chrono::microseconds;
 
-constexpr std::uint32_t kClusterProtocol = 3;
+constexpr std::uint32_t kClusterProtocol = 4;
 constexpr std::size_t kMaxText = 65'536;     // bytes of one text
 constexpr std::size_t kMaxMembers = 65'536;  // of a world
 constexpr std::size_t kMaxPods = 65'536;     // trainers or servers of one host

@@ -1,7 +1,11 @@
 #include "launcher/cluster/ranks.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
+
+#include "runtime/base/standby_ring.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -82,19 +86,50 @@ std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_
   return members;
 }
 
+std::optional<std::vector<TakenOver>> take_over_servers(const World& before,
+                                                        const std::vector<Candidate>& candidates) {
+  const auto is_here = [&](const std::string& node) {
+    return std::ranges::any_of(candidates, [&](const Candidate& its) { return its.member.node == node; });
+  };
+  for (const TakenOver& server : before.taken_over)
+    if (!is_here(server.node)) return std::nullopt;
+  std::vector<std::string> endpoints;
+  for (const Endpoint& endpoint : before.server_endpoints()) endpoints.push_back(to_string(endpoint));
+  std::map<int, const Member*> serving;  // by rank
+  for (const Member& member : before.members)
+    for (int i = 0; i < static_cast<int>(member.offer.servers.size()); ++i)
+      serving[member.first_server + i] = &member;
+  std::vector<TakenOver> all = before.taken_over;
+  std::set<int> holders;
+  for (const auto& [rank, member] : serving) {
+    if (is_here(member->node)) continue;
+    if (member->offer.standbys.empty() || !before.taken_over.empty()) return std::nullopt;
+    const auto holder = static_cast<int>(standby_of(static_cast<std::uint32_t>(rank), endpoints));
+    const Member& there = *serving.at(holder);
+    const auto place = static_cast<std::size_t>(holder - there.first_server);
+    if (!is_here(there.node) || place >= there.offer.standbys.size() || !holders.insert(holder).second)
+      return std::nullopt;
+    all.push_back({rank, there.node, {there.offer.host, there.offer.standbys[place]}});
+  }
+  return all;
+}
+
 std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
                                      std::size_t max) {
   std::vector<Member> members;
+  bool has_lost_servers = !before.taken_over.empty();
   for (const Member& member : before.members) {
     const bool here =
         std::any_of(candidates.begin(), candidates.end(),
                     [&member](const Candidate& candidate) { return candidate.member.node == member.node; });
     if (here) members.push_back(member);
+    has_lost_servers = has_lost_servers || (!here && !member.offer.servers.empty());
   }
   for (const Candidate& candidate : candidates) {
     if (members.size() >= max) break;
     if (before.rank_of(candidate.member.node)) continue;
     Member member = candidate.member;
+    if (has_lost_servers) member.offer.servers.clear();
     member.first_trainer =
         first_hole(members, &Member::first_trainer, &PodOffer::trainers, member.offer.trainers.size());
     member.first_server =

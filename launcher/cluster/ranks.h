@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,15 @@ std::size_t world_size(const NodeCount& nodes, std::size_t available) noexcept;
 /// open is filled by newcomers first, then from the end. Needs size <= candidates.size().
 std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_t size);
 
+/// Who serves for the servers of those members that are not among `candidates`, in a world that goes on in
+/// place: their standbys' processes (runtime/base/standby_ring.h), on hosts that are there, each for one.
+/// nullopt: nobody could serve one of them. One loss of servers is survived by each start of the processes.
+std::optional<std::vector<TakenOver>> take_over_servers(const World& before,
+                                                        const std::vector<Candidate>& candidates);
+
 /// The members of a world that goes on in place: those of `before` who are still there, with the ranks that
-/// they have, and then the newcomers, each where a hole is wide enough for it, else at the end.
+/// they have, and then the newcomers, each where a hole is wide enough for it, else at the end. Once servers
+/// were taken over newcomers bring only trainers.
 std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
                                      std::size_t max);
 

@@ -1,18 +1,16 @@
 // Addresses and ports of this host.
 #include "launcher/config/job_config_values.h"
 #include "runtime/base/error.h"
+#include "runtime/base/port_range.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
 namespace {
 
 std::pair<int, int> port_range(const Value& value) {
-  const std::vector<std::string> ends = split(value.text, ':');
-  const auto first = parse_integer(ends.size() == 2 ? ends[0] : "");
-  const auto last = parse_integer(ends.size() == 2 ? ends[1] : "");
-  if (!first || !last || *first < 1 || *last > 65535 || *first > *last)
-    refuse(value, "a range of ports is needed", "write it as 20000:29999");
-  return {static_cast<int>(*first), static_cast<int>(*last)};
+  const auto range = parse_ports(value.text, ':');
+  if (!range) refuse(value, "a range of ports is needed", "write it as 20000:29999");
+  return *range;
 }
 
 }  // namespace

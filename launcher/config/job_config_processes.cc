@@ -10,11 +10,30 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr int kMaxProcesses = 4096;  // per host and role
+constexpr int kMostMovingServers = 64;
 
 /// A host of several may have no process of a role.
 std::optional<int> process_count(const Values& values, std::string_view key, std::int64_t min = 1) {
   if (!values.given(key)) return std::nullopt;
   return static_cast<int>(read_whole_number(values[key], min, kMaxProcesses));
+}
+
+/// --server_num is a number, or with how many processes the servers begin, and with how many they may go on.
+void read_server_num(const Values& values, int min, JobConfig& config) {
+  const Value& wanted = values["server_num"];
+  const std::size_t colon = values.given("server_num") ? wanted.text.find(':') : std::string::npos;
+  if (colon == std::string::npos) {
+    config.server_num = process_count(values, "server_num", min);
+    return;
+  }
+  const auto part = [&](const std::string& text, std::int64_t least, std::int64_t most) {
+    return static_cast<int>(read_whole_number(part_of(wanted, text), least, most));
+  };
+  config.server_num = part(wanted.text.substr(0, colon), 1, kMostMovingServers);
+  config.most_servers = part(wanted.text.substr(colon + 1), 2, kMostMovingServers);
+  if (*config.server_num > *config.most_servers)
+    refuse(wanted, "the second number is the most there may be, and the first the number at the start",
+           "write it as --server_num=2:5");
 }
 
 std::vector<Endpoint> endpoint_list(const Values& values, std::string_view key) {
@@ -104,7 +123,7 @@ void check_ps(const Values& values, JobConfig& config) {
 
 void read_processes(const Values& values, JobConfig& config) {
   const bool several = values.given("nnodes") || values.given("hosts") || values.given("hostfile");
-  config.server_num = process_count(values, "server_num", several ? 0 : 1);
+  read_server_num(values, several ? 0 : 1, config);
   config.trainer_num = process_count(values, "trainer_num", several ? 0 : 1);
   if (config.server_num == 0 && config.trainer_num == 0)
     refuse(values["trainer_num"], values["server_num"].name + " is 0 too", "a host has at least one process");
@@ -120,6 +139,18 @@ void read_processes(const Values& values, JobConfig& config) {
   // One process alone has nobody to meet.
   if (config.script == kRunCheck && config.mode != Mode::ps && !config.nproc_per_node)
     config.nproc_per_node = 2;
+}
+
+void check_moving_servers(const Values& values, const JobConfig& config) {
+  if (!config.most_servers) return;
+  const Value& asked = values["server_num"];
+  const char* kFixed = "start a fixed number of servers: --server_num=N";
+  if (config.rendezvous.kind != Rendezvous::Kind::none || config.host_list.given())
+    refuse(asked, "the job is on several hosts, and servers move between the processes of one", kFixed);
+  if (!config.servers.empty())
+    refuse(asked, values["servers"].name + " says where each server is", "leave one of the two out");
+  if (config.ps_replicas > 0)
+    refuse(asked, "a server with a standby does not move", "leave --ps_replicas out");
 }
 
 }  // namespace fleetrun::launcher

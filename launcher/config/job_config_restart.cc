@@ -61,7 +61,7 @@ void read_restart(const Values& values, JobConfig& config) {
   read_ps_checkpoint(values, config);
   if (values.given("max_restart") || values.given("restart_budget") || elastic || scoped)
     config.max_restart = max;
-  if ((config.ps_checkpoint || config.ps_replicas > 0) && !config.max_restart) {
+  if ((config.ps_checkpoint || config.ps_replicas > 0 || config.most_servers) && !config.max_restart) {
     // Asked for servers: the failure of a trainer ends the job, as it does without.
     config.max_restart = max;
     config.restart.try_emplace("trainer", RestartScope::nobody);

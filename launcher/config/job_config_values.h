@@ -82,6 +82,7 @@ void read_watch(const Values& values, JobConfig& config);
 void read_restart(const Values& values, JobConfig& config);
 /// Throws where --on_failure=replace does not fit the job.
 void check_replacement(const Values& values, const JobConfig& config);
+void check_moving_servers(const Values& values, const JobConfig& config);
 
 /// Throws where the value names a role that the job does not have. Any role may be named beside a job file.
 void check_role(const Value& value, std::string_view role, const JobConfig& config);

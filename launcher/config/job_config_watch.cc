@@ -3,6 +3,8 @@
 
 #include "launcher/config/job_config_values.h"
 #include "launcher/model/job_settings.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -53,6 +55,19 @@ Containment containment(const Value& value) {
                                         {"subreaper", Containment::subreaper}});
 }
 
+/// Port 0: any.
+Endpoint page_address(const Value& value) {
+  const std::size_t colon = value.text.rfind(':');
+  const auto port = parse_integer(value.text.substr(colon == std::string::npos ? 0 : colon + 1));
+  try {
+    const std::string host = colon == std::string::npos ? "127.0.0.1" : value.text.substr(0, colon);
+    if (port && *port >= 0 && *port <= std::numeric_limits<std::uint16_t>::max())
+      return {parse_endpoint(host + ":1").host, static_cast<std::uint16_t>(*port)};
+  } catch (const Error&) {  // of a host that is none
+  }
+  refuse(value, "a port or ADDRESS:PORT is needed", "write for example 8080, or 10.0.0.1:8080");
+}
+
 }  // namespace
 
 void read_watch(const Values& values, JobConfig& config) {
@@ -65,6 +80,7 @@ void read_watch(const Values& values, JobConfig& config) {
   if (values.given("require_containment"))
     config.require_containment = containment(values["require_containment"]);
   if (values.given("metrics")) config.metrics = values["metrics"].text;
+  if (values.given("ui")) config.ui = page_address(values["ui"]);
   if (values.given("on_event")) config.on_event = values["on_event"].text;
   read_faults(values, config);
 }

@@ -91,6 +91,7 @@ JobConfig make_job_config(const Options& options, const Environ& environ) {
   read_restart(values, config);
   read_hosts(values, environ, config);
   check_replacement(values, config);
+  check_moving_servers(values, config);
   config.listing = make_listing(values, config);
   return config;
 }

@@ -361,7 +361,11 @@ TorchrunCommand read_torchrun_command(const std::vector<std::string>& words, con
   set_options(given, command);
   set_rendezvous(given, command);
   command.options.script = words[script];
-  command.options.script_args.assign(words.begin() + static_cast<std::ptrdiff_t>(script) + 1, words.end());
+  // Python's argparse takes the first "--" for its own, before the script or right after it.
+  const bool separated = script > 0 && words[script - 1] == "--";
+  const std::size_t after = script + 1;
+  const bool skips = !separated && after < words.size() && words[after] == "--";
+  command.options.script_args.assign(words.begin() + static_cast<std::ptrdiff_t>(after + skips), words.end());
   TorchrunSettings& settings = command.settings;
   settings.redirects = read_streams(given["redirects"]);
   settings.tee = read_streams(given["tee"]);

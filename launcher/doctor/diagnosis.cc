@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "launcher/doctor/reach.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher::doctor {
@@ -194,7 +195,10 @@ class Doctor {
       problem("ports",
               "it cannot dial " + join(hosts, ", ") + ": " + failure +
                   (one_way ? " (the other direction works)" : ""),
-              "let TCP through between all hosts of a job: look at the firewalls of both, and at routes");
+              "let TCP through between all hosts of a job: look at the firewalls of both, and at routes" +
+                  std::string(failure.find(kAtPorts) == std::string::npos
+                                  ? ""
+                                  : "; --port_range=FIRST:LAST keeps a job to the ports that are open"));
     }
   }
 

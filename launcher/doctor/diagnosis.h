@@ -40,9 +40,10 @@ struct Finding {
 };
 
 struct Spec {
-  std::string master;     // where the hosts are to meet; empty: not asked
-  std::string directory;  // the job's working directory
-  bool secret = false;    // each launcher needs the user's secret
+  std::string master;      // where the hosts are to meet; empty: not asked
+  std::string directory;   // the job's working directory
+  std::string ports = {};  // --port_range of the job; empty: any
+  bool secret = false;     // each launcher needs the user's secret
 };
 
 /// Problems first, in the order of hosts within each kind. What is the same on several hosts is one finding.

@@ -14,6 +14,7 @@
 #include "launcher/remote/agent_channel.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
+#include "runtime/base/port_range.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"
 
@@ -79,7 +80,7 @@ class Probe {
             make_host_check(questions_from_json(json_text(question.at("questions"))), environment_);
         return answer({{"condition", parse_json<json>(to_json(host_check))}});
       }
-      if (ask == "listen") return listen(question.at("host"), question.at("key"));
+      if (ask == "listen") return listen(question);
       if (ask == "dial") return dial(question.at("targets"));
       answer({{"failure", "it does not understand the question " + ask}});
     } catch (const Error& error) {
@@ -89,10 +90,11 @@ class Probe {
     }
   }
 
-  void listen(const std::string& host, const std::string& key) {
-    key_ = key;
-    listener_ = listen_for_doctors(loop_, host, key);
-    answer({{"endpoint", to_string(listener_->endpoint())}});
+  void listen(const json& question) {
+    key_ = question.at("key").get<std::string>();
+    listener_ = listen_for_doctors(loop_, question.at("host"), key_,
+                                   parse_ports(question.at("ports").get<std::string>(), ':'));
+    answer({{"endpoints", to_string(std::span<const Endpoint>(listener_->endpoints()))}});
   }
 
   void dial(const json& list) {
@@ -144,8 +146,8 @@ std::string ask_host_check(const Questions& questions) {
   return json_text<json>({{"ask", "examine"}, {"questions", parse_json<json>(to_json(questions))}});
 }
 
-std::string ask_to_listen(const std::string& host, const std::string& key) {
-  return json_text<json>({{"ask", "listen"}, {"host", host}, {"key", key}});
+std::string ask_to_listen(const std::string& host, const std::string& key, const std::string& ports) {
+  return json_text<json>({{"ask", "listen"}, {"host", host}, {"key", key}, {"ports", ports}});
 }
 
 std::string ask_to_dial(const std::vector<Target>& targets) {
@@ -160,7 +162,8 @@ Answer answer_from_json(std::string_view text) {
     const json value = parse_json<json>(text).get<json::object_t>();
     if (value.contains("clock")) value.at("clock").get_to(answer.clock_ns);
     if (value.contains("condition")) answer.host_check = host_check_from_json(json_text(value["condition"]));
-    if (value.contains("endpoint")) answer.endpoint = parse_endpoint(value.at("endpoint").get<std::string>());
+    if (value.contains("endpoints"))
+      answer.endpoints = parse_endpoint_list(value.at("endpoints").get<std::string>());
     if (value.contains("failure")) answer.failure = printable(value.at("failure").get<std::string>());
     if (value.contains("reaches"))
       for (const json& entry : value.at("reaches"))

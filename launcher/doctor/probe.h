@@ -4,7 +4,8 @@
 //
 //   {"ask": "clock"}                                     → {"clock": CLOCK_REALTIME in ns}
 //   {"ask": "examine", "questions": …}                   → {"condition": …}
-//   {"ask": "listen", "host": ADDRESS, "key": HEX}       → {"endpoint": "10.0.0.2:4711"} or {"failure": TEXT}
+//   {"ask": "listen", "host": ADDRESS, "key": HEX, "ports": "20000:29999"}
+//                                                 → {"endpoints": "10.0.0.2:4711,…"} or {"failure": TEXT}
 //   {"ask": "dial", "targets": [[HOST, ENDPOINT], …]}    → {"reaches": [[HOST, FAILURE, MICROS], …]}
 #pragma once
 
@@ -22,14 +23,15 @@ int run_probe(const Environ& environment);
 // The questions.
 std::string ask_clock();
 std::string ask_host_check(const Questions& questions);
-std::string ask_to_listen(const std::string& host, const std::string& key);
+/// `ports`: "20000:29999", or empty.
+std::string ask_to_listen(const std::string& host, const std::string& key, const std::string& ports);
 std::string ask_to_dial(const std::vector<Target>& targets);
 
 /// An answer: what is not in it is empty.
 struct Answer {
   std::int64_t clock_ns = 0;
   std::optional<HostCheck> host_check;
-  std::optional<Endpoint> endpoint;
+  std::vector<Endpoint> endpoints;
   std::string failure;
   std::vector<Reach> reaches;
 };

@@ -10,10 +10,13 @@
 
 #include <algorithm>
 #include <array>
+#include <list>
+#include <set>
 
 #include "launcher/host/port_lease.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random_bytes.h"
+#include "runtime/base/text.h"
 #include "runtime/secure/crypto.h"
 
 namespace fleetrun::launcher::doctor {
@@ -28,8 +31,10 @@ constexpr std::size_t kChallengeBytes = 16;
 /// After what proves who it is, each side sends this much: packets as large as the way takes, in both
 /// directions.
 constexpr std::size_t kLargeBytes = 128 << 10;
-constexpr int kMaxConnections = 64;
+constexpr int kMaxConnections = 512;
+constexpr std::size_t kPorts = 8;
 constexpr std::chrono::seconds kPatience{5};
+constexpr const char* kLargeLost = "small packets come through and large ones do not (MTU?)";
 
 std::string proof(const std::string& key, std::string_view side, std::string_view challenge) {
   return hmac_sha256(key, std::string(side).append(challenge));
@@ -105,42 +110,46 @@ class Caller : public std::enable_shared_from_this<Caller> {
 
 class Listener final : public ReachListener {
  public:
-  Listener(asio::io_context& loop, const Endpoint& endpoint, std::string key)
-      : acceptor_(loop), key_(std::move(key)), endpoint_(endpoint) {
-    const tcp::endpoint where(asio::ip::make_address(endpoint.host), endpoint.port);
-    acceptor_.open(where.protocol());
-    acceptor_.set_option(tcp::acceptor::reuse_address(true));
-    acceptor_.bind(where);
-    acceptor_.listen();
-    accept();
+  Listener(asio::io_context& loop, const std::vector<Endpoint>& endpoints, std::string key)
+      : key_(std::move(key)), endpoints_(endpoints) {
+    for (const Endpoint& endpoint : endpoints) {
+      const tcp::endpoint where(asio::ip::make_address(endpoint.host), endpoint.port);
+      tcp::acceptor& acceptor = acceptors_.emplace_back(loop);
+      acceptor.open(where.protocol());
+      acceptor.set_option(tcp::acceptor::reuse_address(true));
+      acceptor.bind(where);
+      acceptor.listen();
+    }
+    for (tcp::acceptor& acceptor : acceptors_) accept(acceptor);
   }
 
-  const Endpoint& endpoint() const noexcept override { return endpoint_; }
+  const std::vector<Endpoint>& endpoints() const noexcept override { return endpoints_; }
 
  private:
-  void accept() {
-    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+  void accept(tcp::acceptor& acceptor) {
+    acceptor.async_accept([this, &acceptor](const error_code& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (!error && *count_ < kMaxConnections)
         std::make_shared<Caller>(std::move(socket), key_, count_)->begin();
-      accept();
+      accept(acceptor);
     });
   }
 
-  tcp::acceptor acceptor_;
+  std::list<tcp::acceptor> acceptors_;
   std::string key_;
-  Endpoint endpoint_;
+  std::vector<Endpoint> endpoints_;
   std::shared_ptr<int> count_ = std::make_shared<int>(0);
 };
 
 /// One dial. Owned by its operations.
 class Dial : public std::enable_shared_from_this<Dial> {
  public:
-  Dial(asio::io_context& loop, Target target, std::string key, std::function<void(Reach)> done)
+  Dial(asio::io_context& loop, Target target, std::string key, bool large, std::function<void(Reach)> done)
       : socket_(loop),
         deadline_(loop),
         target_(std::move(target)),
         key_(std::move(key)),
+        sends_large_(large),
         done_(std::move(done)) {}
 
   void begin(std::chrono::milliseconds patience) {
@@ -149,7 +158,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
     deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
       if (self && !error)
-        self->finish(self->proven_      ? "small packets come through and large ones do not (MTU?)"
+        self->finish(self->proven_      ? kLargeLost
                      : self->connected_ ? "it was let in, and got no answer"
                                         : "no answer (a firewall?)");
     });
@@ -198,6 +207,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
             if (!same) return self->finish("another process listens there");
             self->proven_ = true;
             self->took_ = steady_clock::now() - self->began_;
+            if (!self->sends_large_) return self->finish("");
             self->exchange_large();
           });
         });
@@ -226,6 +236,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
   asio::steady_timer deadline_;
   Target target_;
   std::string key_, proof_;
+  bool sends_large_;
   std::function<void(Reach)> done_;
   steady_clock::time_point began_;
   steady_clock::duration took_{};  // until it had proven who it is
@@ -241,11 +252,14 @@ class Dials final : public Dialing {
   Dials(asio::io_context& loop, std::vector<Target> targets, const std::string& key,
         std::chrono::milliseconds patience, std::function<void(const std::vector<Reach>&)> done)
       : results_(targets.size()), left_(targets.size()), done_(std::move(done)) {
+    std::set<std::uint32_t> hosts;
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      dials_.push_back(std::make_shared<Dial>(loop, std::move(targets[i]), key, [this, i](Reach reach) {
-        results_[i] = std::move(reach);
-        if (--left_ == 0) done_(results_);
-      }));
+      const bool is_first = hosts.insert(targets[i].host).second;
+      dials_.push_back(
+          std::make_shared<Dial>(loop, std::move(targets[i]), key, is_first, [this, i](Reach reach) {
+            results_[i] = std::move(reach);
+            if (--left_ == 0) done_(results_);
+          }));
       dials_.back()->begin(patience);
     }
     if (dials_.empty())
@@ -270,16 +284,44 @@ class Dials final : public Dialing {
 }  // namespace
 
 std::unique_ptr<ReachListener> listen_for_doctors(asio::io_context& loop, const std::string& host,
-                                                  std::string key) {
+                                                  std::string key,
+                                                  const std::optional<std::pair<int, int>>& ports) {
   PortLeases leases;
-  const Endpoint endpoint = leases.lease_free(host);
-  leases.release(endpoint);
+  if (ports) leases.set_range(ports->first, ports->second);
+  std::vector<Endpoint> endpoints = {leases.lease_free(host)};
   try {
-    return std::make_unique<Listener>(loop, endpoint, std::move(key));
-  } catch (const boost::system::system_error& error) {
-    throw Error(ErrorKind::host,
-                "it is impossible to listen at " + to_string(endpoint) + ": " + error.code().message());
+    while (endpoints.size() < kPorts) endpoints.push_back(leases.lease_free(host));
+  } catch (const Error&) {
+    // The range has no more that are free.
   }
+  for (const Endpoint& endpoint : endpoints) leases.release(endpoint);
+  try {
+    return std::make_unique<Listener>(loop, endpoints, std::move(key));
+  } catch (const boost::system::system_error& error) {
+    throw Error(ErrorKind::host, "it is impossible to listen at " +
+                                     to_string(std::span<const Endpoint>(endpoints)) + ": " +
+                                     error.code().message());
+  }
+}
+
+std::vector<Reach> reaches_by_host(const std::vector<Target>& targets, const std::vector<Reach>& reaches) {
+  std::vector<Reach> hosts;
+  for (std::size_t begin = 0, end = 0; begin < reaches.size(); begin = end) {
+    std::vector<std::string> closed;
+    Reach host = reaches[begin];
+    for (end = begin; end < reaches.size() && reaches[end].host == host.host; ++end) {
+      if (reaches[end].failure.empty()) continue;
+      if (host.failure.empty()) host.failure = reaches[end].failure;
+      if (end < targets.size()) closed.push_back(std::to_string(targets[end].endpoint.port));
+    }
+    const std::size_t open = end - begin - closed.size();
+    if (!closed.empty() && open > 0 && host.failure != kLargeLost)  // which were sent to one port alone
+      host.failure += std::string(kAtPorts) + (closed.size() > 1 ? "s " : " ") + join(closed, ", ") +
+                      " and not at " + std::to_string(open) + (open > 1 ? " others" : " other") +
+                      " of the range";
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
 }
 
 std::unique_ptr<Dialing> dial_all(asio::io_context& loop, std::vector<Target> targets, const std::string& key,

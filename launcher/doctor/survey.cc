@@ -20,6 +20,7 @@
 
 #include "launcher/doctor/make_host_check.h"
 #include "launcher/doctor/probe.h"
+#include "launcher/doctor/reach.h"
 #include "launcher/net/name_lookup.h"
 #include "launcher/net/socket_address.h"
 #include "launcher/remote/own_host.h"
@@ -143,7 +144,7 @@ class Survey final : public remote::FanOutListener {
     std::string connection;
     std::int64_t asked_ns = 0, best_round_trip = std::numeric_limits<std::int64_t>::max();
     int readings = 0;
-    std::optional<Endpoint> endpoint;
+    std::vector<Endpoint> endpoints;
   };
 
   bool is_here(std::size_t host) const { return reports_[host].here; }
@@ -158,9 +159,9 @@ class Survey final : public remote::FanOutListener {
     HostReport& report = reports_[host];
     if (answer.clock_ns != 0) return on_clock(host, answer.clock_ns);
     if (answer.host_check) report.host_check = std::move(answer.host_check);
-    if (answer.endpoint) state.endpoint = answer.endpoint;
+    if (!answer.endpoints.empty()) state.endpoints = std::move(answer.endpoints);
     if (!answer.failure.empty()) report.listen_failure = answer.failure;
-    if (!answer.reaches.empty()) report.reaches = std::move(answer.reaches);
+    if (!answer.reaches.empty()) report.reaches = reaches_by_host(targets_of(host), answer.reaches);
     answered(host);
   }
 
@@ -224,8 +225,11 @@ class Survey final : public remote::FanOutListener {
     const std::string key = hex(random_bytes(kDigestBytes));
     for (std::size_t i = 0; i < reports_.size(); ++i)
       if (reports_[i].host_check) reports_[i].address = address_of(i);
-    ask_all([&](std::uint32_t host) { ask(host, ask_to_listen(reports_[host].address, key)); },
-            [this] { ask_to_dial_all(); });
+    ask_all(
+        [&](std::uint32_t host) {
+          ask(host, ask_to_listen(reports_[host].address, key, settings_.spec.ports));
+        },
+        [this] { ask_to_dial_all(); });
   }
 
   void ask_to_dial_all() {
@@ -243,8 +247,8 @@ class Survey final : public remote::FanOutListener {
   std::vector<Target> targets_of(std::size_t host) const {
     std::vector<Target> targets;
     for (const std::size_t other : neighbours_of(host)) {
-      if (states_[other].endpoint)
-        targets.push_back({static_cast<std::uint32_t>(other), *states_[other].endpoint});
+      for (const Endpoint& endpoint : states_[other].endpoints)
+        targets.push_back({static_cast<std::uint32_t>(other), endpoint});
     }
     return targets;
   }

@@ -1,7 +1,7 @@
 // Asks all hosts of a list, over ssh as a launch does: first what each is like, then who can dial whom.
 //
-// Each host listens at a port of its own, at the address at which ssh reached it, and dials the 32 hosts that
-// follow it in the list (with up to 33 hosts: all others),
+// Each host listens at some of the ports that a launch would choose, at the address at which ssh reached it,
+// and dials the 32 hosts that follow it in the list (with up to 33 hosts: all others),
 // so that every pair is tried both ways where hosts are few.
 #pragma once
 

@@ -13,6 +13,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::uint64_t kFullBelow = 64 * 1024;  // a file system with less room than this is full
+constexpr int kSaidWhy = 1;                      // of Python's sys.exit("why"), which prints that at last
 
 std::string shown_group(const MemoryGroup& group) {
   std::string text = "cgroup " + group.path;
@@ -194,7 +195,10 @@ void explain_exit(const Evidence& evidence, const ExitReason& reason, Cause& cau
     return;
   }
   if (!reason.ok() && evidence.text) say_text(*evidence.text, cause);
-  if (!reason.ok() && evidence.log_device_total) say_full_log(evidence, cause);
+  if (!reason.ok() && evidence.log_device_total)
+    say_full_log(evidence, cause);
+  else if (reason.code == kSaidWhy && !evidence.last_line.empty())
+    cause.text += "; its last line: " + evidence.last_line;
 }
 
 std::string facts(const Evidence& evidence, const Cause& cause) {

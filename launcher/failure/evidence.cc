@@ -300,6 +300,7 @@ Evidence EvidenceCollector::collect(const Death& death) {
   if (!death.log_path.empty()) {
     const std::string tail = log_tail(death.log_path, death.log_start, kFailureTextBytes);
     evidence.text = find_failure(tail + death.log_lost);
+    if (!evidence.text) evidence.last_line = last_line(tail + death.log_lost);
     add_log_device(death, evidence);
   }
   if (evidence.text && evidence.text->out_of_memory)

@@ -56,6 +56,7 @@ struct Evidence {
   std::string core;  // where its core file is, or who has it; empty when nobody knows
 
   std::optional<FailureText> text;  // what the end of its log says
+  std::string last_line = {};       // of its log, where that says nothing
   std::string log;                  // the log's path as messages show it
 
   bool operator==(const Evidence&) const = default;

@@ -248,4 +248,15 @@ std::optional<FailureText> find_failure(std::string_view log) {
   return text;
 }
 
+std::string last_line(std::string_view log) {
+  if (log.size() > kFailureTextBytes) log.remove_prefix(log.size() - kFailureTextBytes);
+  const std::string plain = plain_text(log);
+  const Lines lines = lines_of(plain);
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const std::string_view words = trimmed(*line);
+    if (!words.empty()) return short_summary(std::string(words));
+  }
+  return {};
+}
+
 }  // namespace fleetrun::launcher

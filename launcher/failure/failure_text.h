@@ -48,6 +48,9 @@ struct FailureText {
 /// What `log`, the end of a log, says about why the process failed; nullopt when it says nothing.
 std::optional<FailureText> find_failure(std::string_view log);
 
+/// The last line of `log` that has words, as a summary; empty where there is none.
+std::string last_line(std::string_view log);
+
 /// Does `text` say that an address or port was in use already?
 bool is_port_clash(std::string_view text);
 

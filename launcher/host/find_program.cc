@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 
 #include "launcher/config/job_file_roles.h"
 #include "runtime/base/error.h"
@@ -98,6 +99,27 @@ std::optional<ProgramRefusal> unreadable_script(const std::string& script) {
   return std::nullopt;
 }
 
+bool begins_with(const std::string& path, std::string_view wanted) {
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(wanted.size(), 0);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return file && begin == wanted;
+}
+
+/// How a file that is not executable is run: by what it is, since Python cannot run everything.
+std::string how_to_run(const std::string& script, bool is_path) {
+  const std::string name = shell_words({script}), path = shell_words({(is_path ? "" : "./") + script});
+  if (script.ends_with(".ipynb"))
+    return "a notebook has to become a script: jupyter nbconvert --to script " + name;
+  if (script.ends_with(".sh")) return "a shell runs it: bash " + name;
+  const std::string_view shebang = "#!", binary = "\177ELF";
+  if (begins_with(script, shebang) || begins_with(script, binary))
+    return "make it executable with chmod +x, and write " + path;
+  return is_path ? "chmod +x it, run it with its interpreter, or in Python with --run_path"
+                 : "there is one in the current directory: --run_path runs it in Python, chmod +x and " +
+                       path + " by itself";
+}
+
 std::variant<std::string, ProgramRefusal> find_executable(const std::string& script,
                                                           const std::string& path) {
   if (auto found = find_on_path(script, path)) return *found;
@@ -116,13 +138,11 @@ std::variant<std::string, ProgramRefusal> find_executable(const std::string& scr
     const std::string hint =
         here == FileKind::executable ? "there is one in the current directory: write ./" + script
         : here == FileKind::plain
-            ? "there is one in the current directory: --run_path runs it in Python, chmod +x and ./" +
-                  script + " by itself"
+            ? how_to_run(script, is_path)
             : "check the name" + std::string(is_path ? "" : "; programs are looked for on PATH");
     return refuse(kNotFound, "program " + shown + " is not " + (is_path ? "there" : "on PATH"), hint);
   }
-  return refuse(kNotStartable, "program " + shown + " is not executable",
-                "chmod +x it, run it with its interpreter, or in Python with --run_path");
+  return refuse(kNotStartable, "program " + shown + " is not executable", how_to_run(script, is_path));
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {

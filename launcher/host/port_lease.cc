@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "runtime/base/error.h"
+#include "runtime/base/port_range.h"
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
 
@@ -84,20 +85,23 @@ std::string read_port_range() {
 
 [[noreturn]] void refuse_address(const std::string& host) {
   throw Error(ErrorKind::host, "'" + printable(host) + "' is not an address of this host",
-              "use an address of this host");
+              host == "127.0.0.1" ? "name another one with --host, such as --host=::1"
+                                  : "use an address of this host");
 }
 
 }  // namespace
 
 std::optional<std::pair<int, int>> parse_port_range(const std::string& text) {
-  const std::size_t tab = text.find('\t');
-  const std::size_t end = text.find('\n');
-  if (tab == std::string::npos) return std::nullopt;
-  const auto low = parse_integer(std::string_view(text).substr(0, tab));
-  const auto high =
-      parse_integer(std::string_view(text).substr(tab + 1, end == std::string::npos ? end : end - tab - 1));
-  if (!low || !high || *low < 1 || *high > 65'535 || *low > *high) return std::nullopt;
-  return std::pair(static_cast<int>(*low), static_cast<int>(*high));
+  return parse_ports(std::string_view(text).substr(0, text.find('\n')), '\t');
+}
+
+bool reaches_itself(const std::string& host) {
+  if (!host.starts_with("127.")) return true;
+  const auto address = resolve({host, 9});
+  const UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  // Connecting a datagram socket sends nothing: it asks the kernel for a route.
+  return !address || !fd ||
+         ::connect(fd.value(), reinterpret_cast<const sockaddr*>(&address->storage), address->length) == 0;
 }
 
 bool is_this_host(const std::string& host) {

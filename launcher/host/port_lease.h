@@ -32,6 +32,9 @@ namespace fleetrun::launcher {
 /// Whether `host` (an address, or a name such as "localhost") is this machine.
 bool is_this_host(const std::string& host);
 
+/// False for an address of the loopback ("127.0.0.1") where that interface is down.
+bool reaches_itself(const std::string& host);
+
 class PortLeases {
  public:
   /// From here on free ports are taken from `first` to `last` only.

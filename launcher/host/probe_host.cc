@@ -72,8 +72,12 @@ class EndpointSource {
 void lease_ps_ports(const JobConfig& config, PortLeases& leases, EndpointSource& source, HostFacts& facts) {
   for (const Endpoint& endpoint : config.servers) lease_named(endpoint, "server", leases);
   for (const Endpoint& endpoint : config.trainers) lease_named(endpoint, "trainer", leases);
-  facts.servers = config.servers.empty() ? source.take(config.server_num.value_or(1)) : config.servers;
+  facts.servers = config.servers.empty()
+                      ? source.take(config.most_servers.value_or(config.server_num.value_or(1)))
+                      : config.servers;
   facts.trainers = config.trainers.empty() ? source.take(config.trainer_num.value_or(1)) : config.trainers;
+  const bool take_over = config.ps_replicas > 0 && config.rendezvous.kind != Rendezvous::Kind::none;
+  facts.standbys = source.take(take_over ? static_cast<int>(facts.servers.size()) : 0);
   if (config.servers.empty() || config.trainers.empty()) {
     facts.rendezvous = source.take();
     return;
@@ -214,6 +218,7 @@ void take_parts(const JobConfig& config, const Environ& environ, PortLeases& lea
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases) {
   for (const Endpoint& endpoint : facts.servers) leases.give_up(endpoint);
   for (const Endpoint& endpoint : facts.trainers) leases.give_up(endpoint);
+  for (const Endpoint& endpoint : facts.standbys) leases.give_up(endpoint);
   for (const auto& [role, endpoints] : facts.endpoints) {
     for (const Endpoint& endpoint : endpoints) leases.give_up(endpoint);
   }
@@ -243,6 +248,8 @@ PodOffer offer_of(const JobConfig& config, const HostFacts& facts) {
   offer.host = config.host;
   for (const Endpoint& endpoint : facts.trainers) offer.trainers.push_back(endpoint.port);
   for (const Endpoint& endpoint : facts.servers) offer.servers.push_back(endpoint.port);
+  if (facts.own_servers)
+    for (const Endpoint& endpoint : facts.standbys) offer.standbys.push_back(endpoint.port);
   offer.rendezvous = facts.rendezvous.port;
   return offer;
 }

@@ -161,6 +161,17 @@ Sentence EventText::say(const event::WorldEnded& ended) {
           (ended.at_once ? "everything here is killed: " : "everything here stops: ") + ended.why};
 }
 
+Sentence EventText::say(const event::ServersMove& move) {
+  const std::string moved =
+      std::to_string(move.moved) + " of " + std::to_string(move.of) + " servers have moved";
+  const std::string processes =
+      "server processes: " + std::to_string(move.from) + " to " + std::to_string(move.to);
+  if (!move.done) return {LogLevel::info, processes + ", " + moved};
+  const std::string took =
+      std::to_string(move.took_ms / 1000) + "." + std::to_string(move.took_ms % 1000 / 100);
+  return {LogLevel::info, processes + ", done in " + took + " s: " + moved};
+}
+
 Sentence EventText::say(const event::PodStands& stands) {
   if (!stands.still) return {LogLevel::warning, "the processes here go on"};
   return {LogLevel::warning, "the processes here stand still until the other hosts are heard again"};

@@ -54,6 +54,7 @@ class EventText {
   Sentence say(const event::Warning& warning);
   Sentence say(const event::WorldBegan& began);
   Sentence say(const event::WorldEnded& ended);
+  Sentence say(const event::ServersMove& move);
   Sentence say(const event::PodStands& stands);
   Sentence say(const event::News& news);
   Sentence say(const event::JobEnded& ended);

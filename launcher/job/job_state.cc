@@ -175,6 +175,29 @@ void JobState::begin_generation(Actions& actions) {
   actions.push_back(Tell{*began});
 }
 
+bool JobState::wanted(std::size_t index) const noexcept {
+  const std::size_t role = role_of_[index];
+  if (!roles_[role].wanted) return true;
+  const auto first = std::find(role_of_.begin(), role_of_.end(), role) - role_of_.begin();
+  return index - static_cast<std::size_t>(first) < *roles_[role].wanted;
+}
+
+std::size_t JobState::count_wanted() const noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < processes_.size(); ++i) count += wanted(i) ? 1 : 0;
+  return count;
+}
+
+/// One that has ended is wanted again, or was not before.
+void JobState::on_event(const CountWanted& event, Actions& actions) {
+  roles_[event.role].wanted = event.count;
+  if (!undisturbed() || !role_states_[event.role].started) return;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const Process& process = processes_[i];
+    if (process.role == event.role && process.life == Life::ended && wanted(i)) start(i, actions);
+  }
+}
+
 void JobState::note_signal(const StopAsked& event) {
   stop_signal_ = event.signal;
   drained_ = event.drain;
@@ -308,7 +331,11 @@ void JobState::start_what_can_be(Actions& actions) {
     }
     state.started = true;
     for (std::size_t i = 0; i < processes_.size(); ++i) {
-      if (processes_[i].role == role) start(i, actions);
+      if (processes_[i].role != role) continue;
+      if (wanted(i))
+        start(i, actions);
+      else
+        processes_[i].life = Life::ended;
     }
     // Nobody has to be watched that nobody waits for; one without a sign is ready once it is started.
     const bool awaited = std::any_of(roles_.begin(), roles_.end(), [role](const RolePlan& other) {

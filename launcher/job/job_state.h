@@ -24,6 +24,7 @@
 // The first failure of an attempt stops all others (of a role that is restarted alone: none). What those
 // others then end with is a consequence. Which failure was the root is said by Explained, which comes once
 // all have ended. A role that `serves` is not waited for; when such a process ends well, it has not failed.
+// A role may have more processes than are wanted (CountWanted): those have not been started, or end well.
 // Where processes stand by (--on_failure=replace), a trainer that fails stops nobody while somebody can take
 // its place (launcher/job/replacements.h): it is started again like one that is restarted alone, to stand by.
 // A process is of the role whose work it does: it changes with its place.
@@ -83,6 +84,9 @@ class JobState {
   bool alive(std::size_t index) const noexcept { return processes_[index].life == Life::alive; }
   bool hung(std::size_t index) const noexcept { return processes_[index].hung; }
   std::size_t role_of(std::size_t index) const noexcept { return processes_[index].role; }
+  /// Whether the process is to run: of a role that has more than are wanted, the first ones are.
+  bool wanted(std::size_t index) const noexcept;
+  std::size_t count_wanted() const noexcept;
   /// The last group attempt in which the role was ready.
   const std::optional<int>& ready_in(std::size_t role) const noexcept { return ready_in_[role]; }
   /// The process is one of those that take each other's places, or (stands_by) waits for that.
@@ -127,6 +131,7 @@ class JobState {
   void on_event(const BackoffElapsed& event, Actions& actions);
   void on_event(const Hung& event, Actions& actions);
   void on_event(const MemberSaid& event, Actions& actions);
+  void on_event(const CountWanted& event, Actions& actions);
   void on_event(const StopAsked& event, Actions& actions);
   void note_signal(const StopAsked& event);
   void on_event(const TimedOut& event, Actions& actions);

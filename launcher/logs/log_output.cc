@@ -38,6 +38,7 @@ std::size_t LogOutput::write(std::string_view bytes) noexcept {
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno == EINTR) continue;
     if (errno == EAGAIN && !is_file_) return 0;
+    problem_ = errno;
     gone_ = true;
   }
   return 0;

@@ -19,6 +19,8 @@ class LogOutput {
   std::size_t write(std::string_view bytes) noexcept;
 
   bool gone() const noexcept { return gone_; }
+  /// The errno by which a write failed, once it is gone for that; 0: none did. EPIPE: its reader has left.
+  int problem() const noexcept { return problem_; }
   void give_up() noexcept { gone_ = true; }
   bool is_terminal() const noexcept { return is_terminal_; }
   /// To poll for writability.
@@ -29,6 +31,7 @@ class LogOutput {
  private:
   UniqueFd fd_;
   bool is_socket_ = false, is_terminal_ = false, is_file_ = false, gone_ = false;
+  int problem_ = 0;
 };
 
 }  // namespace fleetrun::launcher

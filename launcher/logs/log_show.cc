@@ -6,6 +6,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 #include "launcher/logs/log_source.h"
 #include "launcher/logs/log_view.h"
@@ -67,6 +69,7 @@ class LogShow {
       view_->drain([this] { loop_.stop(); });
       loop_.restart();
       loop_.run();
+      check_output();
     }
   }
 
@@ -75,9 +78,18 @@ class LogShow {
     for (const auto& [process, logs] : logs_) attach(process, logs);
     look_again();
     loop_.run();
+    check_output();
   }
 
  private:
+  /// A reader that left (EPIPE), or whose terminal closed (EIO), has seen what it wanted.
+  void check_output() const {
+    const int problem = view_->problem();
+    if (problem == 0 || problem == EPIPE || problem == EIO) return;
+    throw Error(ErrorKind::host,
+                "standard output cannot be written: " + std::generic_category().message(problem));
+  }
+
   void attach(const Process& process, const std::vector<FoundLog>& logs) {
     const std::size_t index = indices_[process];
     for (const FoundLog& log : logs) {

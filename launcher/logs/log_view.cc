@@ -116,6 +116,8 @@ class View final : public LogView {
     resume();
   }
 
+  int problem() const noexcept override { return output_.problem(); }
+
   void drain(std::function<void()> on_done) override {
     on_drained_ = std::move(on_done);
     if (output_.gone()) return finish_drain();

@@ -49,6 +49,8 @@ class LogView {
   /// Nothing is written any more: calls `on_done` once all of it has been shown, or the reader is gone, or
   /// has taken nothing for a while. Not from within this call.
   virtual void drain(std::function<void()> on_done) = 0;
+  /// The errno by which the output could not be written, such as that of a full disk; 0: it could.
+  virtual int problem() const noexcept { return 0; }
 };
 
 /// `processes` by their index. Threads: those of `loop`.

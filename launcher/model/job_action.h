@@ -61,6 +61,11 @@ struct MemberSaid {
   int generation = 0;      // of leaves
   std::int64_t step = -1;  // the same
 };
+/// From now on so many processes of the role are to run. Those that are not needed end by themselves.
+struct CountWanted {
+  std::size_t role = 0;
+  std::size_t count = 0;
+};
 struct StopAsked {
   int signal = 0;      // that fleetrun got
   bool drain = false;  // and the job is to be started again later
@@ -86,7 +91,7 @@ struct JobDecided {
 
 using Event = std::variant<Started, Exited, NotStarted, RoleReady, ReadyTimeout, GraceElapsed, Explained,
                            Swept, BackoffElapsed, Hung, MemberSaid, StopAsked, TimedOut, PodLost, WorldEnds,
-                           WorldBegins, JobDecided>;
+                           WorldBegins, JobDecided, CountWanted>;
 
 /// A new attempt of the whole group begins: ports, logs and plan are made anew before its first StartProcess.
 struct PrepareAttempt {

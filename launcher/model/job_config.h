@@ -146,6 +146,7 @@ struct JobConfig {
   ScriptKind script_kind = ScriptKind::by_name;
 
   std::optional<int> server_num, trainer_num, nproc_per_node;
+  std::optional<int> most_servers;  // --server_num=N:MOST: the processes that serve them may become so many
   TrainersBy trainers_by = TrainersBy::number;
   std::vector<Endpoint> servers, trainers;  // as the user wrote them; empty: chosen by the planner
   std::optional<std::vector<std::string>> devices;
@@ -195,7 +196,8 @@ struct JobConfig {
   Containment containment = Containment::automatic;
   std::optional<Containment> require_containment;
   std::optional<std::string> metrics;
-  std::string on_event;  // empty: none
+  std::optional<Endpoint> ui;  // where the page listens; port 0: any
+  std::string on_event;        // empty: none
   std::vector<Injection> inject;
   std::optional<std::uint64_t> inject_seed;  // nullopt: not chosen
 

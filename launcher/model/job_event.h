@@ -149,6 +149,14 @@ struct Warning {
   std::string text;
 };
 
+/// Servers move between their processes, of which there are to be `to` (--server_num=2:5): so many have.
+struct ServersMove {
+  int from = 0, to = 0;
+  int moved = 0, of = 0;
+  bool done = false;
+  std::int64_t took_ms = 0;
+};
+
 // In a job of several hosts.
 
 struct WorldBegan {
@@ -156,6 +164,7 @@ struct WorldBegan {
   int attempt = 0, trainers = 0, servers = 0;
   std::vector<std::string> hosts;  // by node rank
   std::string hash;
+  std::vector<std::string> server_endpoints = {};
 };
 
 /// What runs here has to end; `at_once`: it is killed, because this host was cut off from the others.
@@ -187,7 +196,7 @@ using JobEvent =
                  event::StopBegan, event::GraceElapsed, event::FailureExplained, event::RestartDecided,
                  event::GaveUp, event::SignalReceived, event::SignalForwarded, event::HangFound,
                  event::Injected, event::Unkillable, event::LogsTruncated, event::Warning, event::WorldBegan,
-                 event::WorldEnded, event::PodStands, event::News, event::JobEnded>;
+                 event::WorldEnded, event::PodStands, event::News, event::JobEnded, event::ServersMove>;
 
 class JobObserver {
  public:

@@ -20,7 +20,8 @@ constexpr auto kNoElasticServer =
 constexpr Setting kSettings[] = {
   {"server_num", "", "PADDLE_SERVER_NUM", "None", "N", Group::processes, kPaddle, Kind::value,
    "parameter servers to start on this host; default: 1 in a ps job",
-   "It makes the job a `ps` job."},
+   "It makes the job a `ps` job. With 2:5 there are 5 servers, which 2 processes serve at first, and "
+   "`fleetrun ps resize` has any number up to 5 serve them while the job trains (fleetrun-ps(7))."},
   {"trainer_num", "worker_num", "PADDLE_TRAINER_NUM", "None", "N", Group::processes, kPaddle, Kind::value,
    "trainers to start beside the servers; default: 1",
    "It makes the job a `ps` job."},
@@ -121,7 +122,7 @@ constexpr Setting kSettings[] = {
 
   {"python", "", "", "None", "PATH", Group::run, kOurs, Kind::value,
    "interpreter of a .py; default: the active virtual environment's, one beside fleetrun, or python3",
-   "A program beside it comes before those on PATH: --python=/venv/bin/python torchrun. A fleetrun in "
+   "A program beside it comes before those on PATH: --python=/venv/bin/python deepspeed. A fleetrun in "
    "/usr/bin, /usr/local/bin or /bin takes the python3 of PATH, which conda sets."},
   {"module", "-m", "PET_MODULE", "False", "", Group::run, kTorchrun, Kind::flag,
    "SCRIPT is the name of a Python module, run as by python -m",
@@ -286,6 +287,14 @@ constexpr Setting kSettings[] = {
    "variables of fetch_list every print_period batches. Other programs write a line such as `step 120 "
    "loss=0.41 auc=0.73` to the descriptor FLEETRUN_HEARTBEAT_FD, or call `fleetrun.heartbeat(120, "
    "loss=0.41)`. What a process has said goes with it."},
+  {"ui", "", "", "None", "PORT|ADDRESS:PORT", Group::watch, kOurs, Kind::optional_value,
+   "serve a page for browsers while the job runs, and print its address; default: a free port of 127.0.0.1",
+   "It is the page of `fleetrun ui`, with this job alone. The token in its address is a password: who has it "
+   "can end the job. The page ends with the job; where a browser has it open, fleetrun waits up to 2 seconds "
+   "for it to have fetched the verdict, and what it shows stays. `fleetrun ui` shows the job afterwards. "
+   "From another machine, with --ui=8080: ssh -L 8080:127.0.0.1:8080 HOST. A detached job says the address "
+   "in launch.log. In a job of several hosts each host serves a page of its own processes; over a list of "
+   "hosts the addresses are printed here.", "0"},
   {"on_event", "", "", "None", "COMMAND", Group::watch, kOurs, Kind::value,
    "run COMMAND by bash when the job starts, a process fails, is restarted, and when the job ends",
    "It reads a line of JSON (schema, event, job, log_dir, process, host, cause, why, attempt, backoff_ms, "

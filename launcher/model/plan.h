@@ -32,6 +32,8 @@ struct RolePlan {
   std::vector<std::size_t> after;  // roles that are ready before this one starts
   /// Its processes stand by: each may become one of this role that has failed (--on_failure=replace).
   std::optional<std::size_t> stands_by_for = {};
+  /// So many of its processes are started, the first ones; the others when they are wanted (CountWanted).
+  std::optional<std::size_t> wanted = {};
 
   bool operator==(const RolePlan&) const = default;
 };

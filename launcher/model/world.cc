@@ -26,18 +26,19 @@ class Digest {
   std::uint64_t state_ = 0xcbf29ce484222325;
 };
 
+void grow(std::vector<Endpoint>& found, std::size_t size) {
+  while (found.size() < size)
+    found.push_back({"0.0.0.0", static_cast<std::uint16_t>(found.size() % 65'535 + 1)});
+}
+
 std::vector<Endpoint> endpoints(const std::vector<Member>& members, int Member::*first,
                                 std::vector<std::uint16_t> PodOffer::*ports) {
   std::vector<Endpoint> found;
-  const auto grow = [&](std::size_t size) {
-    while (found.size() < size)
-      found.push_back({"0.0.0.0", static_cast<std::uint16_t>(found.size() % 65'535 + 1)});
-  };
   for (const Member& member : members) {
     const std::vector<std::uint16_t>& own = member.offer.*ports;
     if (own.empty()) continue;
     const auto begin = static_cast<std::size_t>(member.*first);
-    grow(begin + own.size());
+    grow(found, begin + own.size());
     for (std::size_t i = 0; i < own.size(); ++i) found[begin + i] = {member.offer.host, own[i]};
   }
   return found;
@@ -54,7 +55,7 @@ int World::trainers() const noexcept {
 int World::servers() const noexcept {
   std::size_t count = 0;
   for (const Member& member : members) count += member.offer.servers.size();
-  return static_cast<int>(count);
+  return static_cast<int>(count + taken_over.size());
 }
 
 std::vector<Endpoint> World::trainer_endpoints() const {
@@ -62,7 +63,12 @@ std::vector<Endpoint> World::trainer_endpoints() const {
 }
 
 std::vector<Endpoint> World::server_endpoints() const {
-  return endpoints(members, &Member::first_server, &PodOffer::servers);
+  std::vector<Endpoint> found = endpoints(members, &Member::first_server, &PodOffer::servers);
+  for (const TakenOver& server : taken_over) {
+    grow(found, static_cast<std::size_t>(server.rank) + 1);
+    found[static_cast<std::size_t>(server.rank)] = server.endpoint;
+  }
+  return found;
 }
 
 Endpoint World::rendezvous() const {
@@ -98,9 +104,17 @@ std::string World::hash() const {
     for (const std::uint16_t port : member.offer.trainers) digest.add(port);
     digest.add(member.offer.servers.size());
     for (const std::uint16_t port : member.offer.servers) digest.add(port);
+    digest.add(member.offer.standbys.size());
+    for (const std::uint16_t port : member.offer.standbys) digest.add(port);
     digest.add(member.offer.rendezvous);
     digest.add(static_cast<std::uint64_t>(member.first_trainer));
     digest.add(static_cast<std::uint64_t>(member.first_server));
+  }
+  digest.add(taken_over.size());
+  for (const TakenOver& server : taken_over) {
+    digest.add(static_cast<std::uint64_t>(server.rank));
+    digest.add(server.node);
+    digest.add(to_string(server.endpoint));
   }
   return digest.text();
 }

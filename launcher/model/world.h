@@ -22,6 +22,7 @@ struct PodOffer {
   std::string host;                              // the address in its endpoints
   std::vector<std::uint16_t> trainers, servers;  // their ports, by local rank
   std::uint16_t rendezvous = 0;                  // of the job's store (or Gloo's), should this host have it
+  std::vector<std::uint16_t> standbys = {};      // where each server takes another's place; none: it does not
 
   bool operator==(const PodOffer&) const = default;
 };
@@ -37,6 +38,15 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
+/// A server of a host that is lost, which its standby's process serves.
+struct TakenOver {
+  int rank = 0;
+  std::string node;  // the member that serves it
+  Endpoint endpoint;
+
+  bool operator==(const TakenOver&) const = default;
+};
+
 /// Ranks are prefix sums over the members, in their order. In a parameter-server job that goes on while
 /// trainers come and go (`in_place`), everybody keeps the ranks it has,
 /// and those of a lost host stay free until one comes.
@@ -45,11 +55,12 @@ struct World {
   int attempt = 0;
   std::string run;              // 32 hexadecimal digits, drawn once for a run of the job
   std::vector<Member> members;  // by node rank
+  std::vector<TakenOver> taken_over = {};
 
   bool operator==(const World&) const = default;
 
   int trainers() const noexcept;  // of all members
-  int servers() const noexcept;
+  int servers() const noexcept;   // and those that were taken over
   /// By rank. A free rank has the host 0.0.0.0 and a port that no other has in the list.
   std::vector<Endpoint> trainer_endpoints() const;
   std::vector<Endpoint> server_endpoints() const;

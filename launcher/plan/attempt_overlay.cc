@@ -45,6 +45,9 @@ Environ attempt_overlay(const Plan& plan, const ProcessSpec& process, const std:
     overlay.set("FLEETRUN_SERVER_FIGURES",
                 run ? run->metrics_directory + "/" + metrics_file_name(plan.pod_name, process.identity.rank)
                     : unknown);
+  if (process.identity.role == Role::trainer)
+    overlay.set("FLEETRUN_FAILED_BATCH", plan.log_dir + "/" + plan.pod_name + "/batch.trainer." +
+                                             std::to_string(process.identity.rank));
   if (!run && !process.identity.world && process.environment.has(kWorldVariable)) {
     for (const char* name : kOfWorld) overlay.set(name, unknown);
   }

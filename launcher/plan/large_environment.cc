@@ -21,6 +21,10 @@ namespace {
 constexpr const char* kLists[] = {"PADDLE_TRAINER_ENDPOINTS", "FLEETRUN_ENDPOINTS"};
 constexpr std::size_t kLongestString = 128 * 1024;  // of one "NAME=VALUE", with its end: MAX_ARG_STRLEN
 
+std::string backup_path(const Plan& plan) {
+  return plan.log_dir + "/" + plan.pod_name + "/backup_env.json";
+}
+
 /// What a string costs: its bytes, its end, and a pointer to it.
 std::size_t cost(std::size_t length) {
   return length + 1 + sizeof(char*);
@@ -52,21 +56,24 @@ Size environment_size(const ProcessSpec& process, const Environ& base) {
 
 }  // namespace
 
-void move_large_lists(Plan& plan, std::size_t limit) {
-  nlohmann::ordered_json lists = nlohmann::ordered_json::object();
-  const std::string path = plan.log_dir + "/" + plan.pod_name + "/backup_env.json";
-  for (ProcessSpec& process : plan.processes) {
-    for (const char* name : kLists) {
-      const std::string* value = process.environment.find(name);
-      if (!value || value->size() < limit) continue;
-      if (!lists.contains(name)) lists[name] = *value;
-      process.environment.erase(name);
-      process.environment.set("PADDLE_BACKUP_ENV_PATH", path);
-      std::erase(process.unset, "PADDLE_BACKUP_ENV_PATH");
-      process.unset.emplace_back(name);
-    }
+void move_large_lists(const Plan& plan, ProcessSpec& process, std::size_t limit, Environ& moved) {
+  for (const char* name : kLists) {
+    const std::string* value = process.environment.find(name);
+    if (!value || value->size() < limit) continue;
+    if (!moved.has(name)) moved.set(name, *value);
+    process.environment.erase(name);
+    process.environment.set("PADDLE_BACKUP_ENV_PATH", backup_path(plan));
+    std::erase(process.unset, "PADDLE_BACKUP_ENV_PATH");
+    process.unset.emplace_back(name);
   }
-  if (!lists.empty()) plan.backup = BackupFile{path, json_text(lists, 4) + "\n"};
+}
+
+void move_large_lists(Plan& plan, std::size_t limit, Environ moved) {
+  for (ProcessSpec& process : plan.processes) move_large_lists(plan, process, limit, moved);
+  nlohmann::ordered_json lists = nlohmann::ordered_json::object();
+  for (const char* name : kLists)
+    if (const std::string* value = moved.find(name)) lists[name] = *value;
+  if (!lists.empty()) plan.backup = BackupFile{backup_path(plan), json_text(lists, 4) + "\n"};
 }
 
 void write_backup(const Plan& plan) {

@@ -15,9 +15,12 @@
 
 namespace fleetrun::launcher {
 
-/// Takes lists of endpoints of `limit` bytes or more out of the processes' environments and into plan.backup.
-/// Pure.
-void move_large_lists(Plan& plan, std::size_t limit);
+/// Takes lists of endpoints of `limit` bytes or more out of a process's environment, and into `moved`: from
+/// each process as it is made, since ten thousand of them with all lists are gigabytes. Pure.
+void move_large_lists(const Plan& plan, ProcessSpec& process, std::size_t limit, Environ& moved);
+
+/// From all processes of the plan; what was moved before and now is its backup. Pure.
+void move_large_lists(Plan& plan, std::size_t limit, Environ moved = {});
 
 /// Writes plan.backup, readable by this user alone; where there is none, nothing.
 /// Throws: Error(host).

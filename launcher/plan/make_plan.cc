@@ -147,6 +147,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
   const std::size_t first_spare = plan.processes.size();  // they do nothing while they stand by
   plan_spares(config, plan);
   const auto by_role = programs_by_role(config, programs, plan);
+  Environ moved;
   for (ProcessSpec& process : plan.processes) {
     const Program& program = *by_role[process.role];
     if (process.identity.mode != Mode::own) process.identity.mode = plan.mode;
@@ -169,11 +170,12 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
     add_user_choices(config, process.environment);
     add_descriptors(config, plan.roles[process.role], process);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
+    move_large_lists(plan, process, config.longest_list, moved);
   }
   for (std::size_t i = first_spare; i < plan.processes.size(); ++i)
     name_spare(i - first_spare, plan.processes[i]);
   if (config.torchrun) follow_torchrun(config, facts, plan);
-  move_large_lists(plan, config.longest_list);
+  move_large_lists(plan, config.longest_list, std::move(moved));
   return plan;
 }
 

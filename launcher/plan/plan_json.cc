@@ -12,14 +12,16 @@ using Json = nlohmann::ordered_json;
 
 Json to_json(const RolePlan& role) {
   constexpr const char* kReady[] = {"none", "port", "log_line", "descriptor"};
-  return {{"name", role.name},
-          {"serves", role.serves},
-          {"restart", to_string(role.restart)},
-          {"grace_ms", role.grace.count()},
-          {"stop_signal", signal_name(role.stop_signal)},
-          {"ready", kReady[static_cast<int>(role.ready.kind)]},
-          {"ready_text", role.ready.text},
-          {"after", role.after}};
+  Json json = {{"name", role.name},
+               {"serves", role.serves},
+               {"restart", to_string(role.restart)},
+               {"grace_ms", role.grace.count()},
+               {"stop_signal", signal_name(role.stop_signal)},
+               {"ready", kReady[static_cast<int>(role.ready.kind)]},
+               {"ready_text", role.ready.text},
+               {"after", role.after}};
+  if (role.wanted) json["wanted"] = *role.wanted;
+  return json;
 }
 
 Json to_json(const RestartRules& rules) {

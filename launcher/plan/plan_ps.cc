@@ -30,7 +30,15 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
   identity.gloo.http = ranks.rendezvous;
   identity.gloo.path = plan.log_dir + "/.gloo-" + plan.pod_name;
   if (role == Role::server && facts.own_servers) {
-    process.own_ports = {self_endpoint(identity)};
+    if (config.most_servers)
+      process.own_ports = {ranks.servers.begin(), ranks.servers.end()};
+    else
+      process.own_ports = {self_endpoint(identity)};
+    if (!facts.standbys.empty()) {
+      const Endpoint& standby = facts.standbys.at(static_cast<std::size_t>(local_rank));
+      process.own_ports.push_back(standby);
+      process.environment.set("FLEETRUN_PS_STANDBY", to_string(standby));
+    }
     process.environment.set("FLEETRUN_LISTEN", to_string(process.own_ports));
   } else {
     process.ports = {self_endpoint(identity)};
@@ -40,29 +48,55 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
 }
 
 // A server's standby is another server, from which it is started again alone. Before the hosts of a job have
-// met nobody knows how many there are.
-void check_standbys(const JobConfig& config, const PlanRanks& ranks, bool are_kept, Plan& plan) {
+// met nobody knows how many there are. Returns whether servers have one: of hosts that come and go one server
+// may be left, which goes on without.
+bool check_standbys(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, bool are_kept,
+                    Plan& plan) {
   if (!are_kept)
     throw Error(ErrorKind::config, "--ps_replicas=1 for servers that are not started again alone",
                 "leave --restart=server=… out");
-  if (!ranks.world && config.rendezvous.kind != Rendezvous::Kind::none) return;
-  if (const std::size_t servers = ranks.servers.size(); servers < 2)
+  if (!ranks.world && config.rendezvous.kind != Rendezvous::Kind::none) return true;
+  if (const std::size_t servers = ranks.servers.size(); servers < 2) {
+    if (ranks.world && config.rendezvous.elastic && servers == 1) {
+      plan.notes.push_back("--ps_replicas=1: the only server that is left has no standby");
+      return false;
+    }
     throw Error(ErrorKind::config,
                 "--ps_replicas=1 with " + std::to_string(servers) + " server: its standby is another server",
                 "start two or more: --server_num=2");
+  }
   std::set<std::string> hosts;
   for (const Endpoint& server : ranks.servers) hosts.insert(server.host);
-  plan.notes.push_back(
-      hosts.size() == 1 ? "--ps_replicas=1: all servers are on one host, and their standbys are lost with it"
-                        : "--ps_replicas=1: a server that dies is started again on its own host; when a "
-                          "host with servers is lost, the job is over or starts anew as a whole");
+  if (hosts.size() == 1)
+    plan.notes.push_back("--ps_replicas=1: all servers are on one host, and their standbys are lost with it");
+  else if (!config.rendezvous.elastic)
+    plan.notes.push_back(
+        "--ps_replicas=1: when a host with servers is lost, the job is over or starts anew as a whole; with "
+        "--nnodes=MIN:MAX their standbys serve for them, and the other hosts go on");
+  else if (!facts.own_servers)
+    plan.notes.push_back(
+        "--ps_replicas=1: when a host with servers is lost, the job starts anew as a whole: only scripts "
+        "that import fleetrun go on with the standbys");
+  return true;
+}
+
+// Servers that move between processes go on from what they keep: on this host, and by fleetrun's own program.
+void check_moving(const HostFacts& facts, bool are_kept) {
+  const char* kFixed = "start a fixed number of servers: --server_num=N";
+  if (!are_kept)
+    throw Error(ErrorKind::config, "servers that move between processes, and are not started again alone",
+                "leave --restart=server=… out");
+  if (!facts.own_servers)
+    throw Error(ErrorKind::config,
+                "servers that move between processes, and a script that does not import fleetrun", kFixed);
 }
 
 // Servers that are started again alone go on with what they have kept, and trainers wait for them.
 void keep_servers(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks,
                   const RolePlan& servers, Plan& plan) {
   const bool are_kept = servers.restart == RestartScope::process && config.max_restart;
-  if (config.ps_replicas > 0) check_standbys(config, ranks, are_kept, plan);
+  const bool have_standbys = config.ps_replicas > 0 && check_standbys(config, facts, ranks, are_kept, plan);
+  if (config.most_servers) check_moving(facts, are_kept);
   if (!are_kept) return;
   namespace fs = std::filesystem;
   const std::string directory = config.ps_checkpoint
@@ -76,8 +110,9 @@ void keep_servers(const JobConfig& config, const HostFacts& facts, const PlanRan
                             config.ps_checkpoint ? config.ps_checkpoint_found : "replace");
     process.environment.set("FLEETRUN_PS_CHECKPOINT_INTERVAL", std::to_string(seconds.count()));
     process.environment.set("FLEETRUN_PS_LOG_SYNC", config.ps_log_sync);
-    if (config.ps_replicas > 0 && process.role == kServers)
-      process.environment.set("FLEETRUN_PS_REPLICAS", "1");
+    if (have_standbys) process.environment.set("FLEETRUN_PS_REPLICAS", "1");
+    if (config.most_servers && process.role == kServers)
+      process.environment.set("FLEETRUN_PS_PROCESSES", directory + "/processes");
   }
 }
 
@@ -89,6 +124,7 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& r
   servers.serves = true;
   servers.restart = RestartScope::process;
   servers.ready.kind = Readiness::Kind::port;
+  if (config.most_servers) servers.wanted = static_cast<std::size_t>(*config.server_num);
   RolePlan& trainers = plan.roles.emplace_back();
   trainers.name = "trainer";
   trainers.restart = RestartScope::process;  // the servers keep the model, and its place in the data
@@ -98,7 +134,8 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& r
     role.grace = config.grace.of(role.name);
   }
   for (const Role role : {Role::server, Role::trainer}) {
-    const auto count = static_cast<int>((role == Role::server ? facts.servers : facts.trainers).size());
+    const std::size_t servers = ranks.own_servers.value_or(facts.servers.size());
+    const auto count = static_cast<int>(role == Role::server ? servers : facts.trainers.size());
     for (int local_rank = 0; local_rank < count; ++local_rank)
       plan.processes.push_back(make_process(role, local_rank, ranks, config, facts, plan));
   }

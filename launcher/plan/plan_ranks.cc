@@ -15,6 +15,7 @@ PlanRanks plan_ranks(const JobConfig& config, const HostFacts& facts,
   const Member& self = world.members.at(place->node_rank);
   ranks.first_trainer = self.first_trainer;
   ranks.first_server = self.first_server;
+  ranks.own_servers = self.offer.servers.size();
   ranks.trainers = world.trainer_endpoints();
   ranks.servers = world.server_endpoints();
   ranks.rendezvous = world.rendezvous();

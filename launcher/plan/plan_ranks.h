@@ -2,6 +2,7 @@
 // Pure; for the plans of the modes.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "launcher/model/host_facts.h"
@@ -14,7 +15,8 @@ struct PlanRanks {
   int first_trainer = 0, first_server = 0;
   EndpointList trainers, servers;  // of the whole job, by rank
   Endpoint rendezvous;
-  bool has_rendezvous = true;  // this host serves it, or rather one of its processes
+  std::optional<std::size_t> own_servers;  // where this host serves fewer than it could
+  bool has_rendezvous = true;              // this host serves it, or rather one of its processes
   std::optional<WorldTag> world;
   int hosts = 1;
 };

@@ -114,8 +114,13 @@ void fields(Archive& archive, Value& value, const Warning*) {
   archive(value.text);
 }
 template <class Archive, class Value>
+void fields(Archive& archive, Value& value, const ServersMove*) {
+  archive(value.from, value.to, value.moved, value.of, value.done, value.took_ms);
+}
+template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const WorldBegan*) {
-  archive(value.generation, value.attempt, value.trainers, value.servers, value.hosts, value.hash);
+  archive(value.generation, value.attempt, value.trainers, value.servers, value.hosts, value.hash,
+          value.server_endpoints);
 }
 template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const WorldEnded*) {

@@ -90,6 +90,10 @@ void fields(Archive& archive, Value& value, const MemberSaid*) {
   archive(value.generation, value.step);
 }
 template <class Archive, class Value>
+void fields(Archive& archive, Value& value, const CountWanted*) {
+  archive(value.role, value.count);
+}
+template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const StopAsked*) {
   archive(value.signal, value.drain);
 }
@@ -117,7 +121,7 @@ template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const RolePlan*) {
   archive(value.name, value.serves);
   codec::choice(archive, value.restart, 2);
-  archive(value.grace, value.stop_signal, value.ready, value.after, value.stands_by_for);
+  archive(value.grace, value.stop_signal, value.ready, value.after, value.stands_by_for, value.wanted);
 }
 template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const RestartRules*) {

@@ -29,7 +29,7 @@
 namespace fleetrun::launcher {
 
 /// Grows when entries change; a record of another number is refused by name.
-constexpr std::uint32_t kRecordFormat = 1;
+constexpr std::uint32_t kRecordFormat = 2;
 
 constexpr const char* kRecordName = "record";
 

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "launcher/plan/plan_json.h"
@@ -24,7 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kListPackages =
     "import importlib.metadata as m\nfor d in m.distributions(): print(d.metadata['Name'], d.version, "
     "sep='==')";
-constexpr std::size_t kLogBytes = 16'384, kAllLogBytes = 1 << 20;
+constexpr std::size_t kLogBytes = 16'384, kAllLogBytes = 1 << 20, kAllBatchBytes = 64 << 20;
 
 Json events_of(const FlightRecord& record) {
   Json events = Json::array();
@@ -93,12 +96,32 @@ std::vector<std::pair<std::string, std::string>> ends_of_logs(const Plan& plan,
   return ends;
 }
 
-std::string to_report(std::string_view bytes, const Machine& machine,
-                      const std::vector<std::pair<std::string, std::string>>& logs) {
+std::map<std::string, std::string> failed_batches(const std::string& pod_directory) {
+  constexpr std::string_view prefix = "batch.";
+  std::map<std::string, std::string> batches;
+  std::size_t room = kAllBatchBytes;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(pod_directory, error)) {
+    std::string name = entry.path().filename();
+    if (!name.starts_with(prefix) || !entry.is_regular_file(error) || entry.file_size(error) > room) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string content{std::istreambuf_iterator<char>(file), {}};
+    if (content.empty() || content.size() > room) continue;
+    room -= content.size();
+    name.erase(0, prefix.size());
+    if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) name[dot] = ' ';
+    batches[std::move(name)] = std::move(content);
+  }
+  return batches;
+}
+
+std::string to_report(std::string_view bytes, const Machine& machine, const Beside& beside) {
   const FlightRecord record = parse_record(bytes);
   const Plan& plan = record.opening.plan;
   Json ends = Json::object();
-  for (const auto& [name, text] : record.end ? record.end->logs : logs) ends[name] = text;
+  for (const auto& [name, text] : record.end ? record.end->logs : beside.logs) ends[name] = text;
+  Json batches = Json::object();
+  for (const auto& [name, content] : beside.batches) batches[name] = base64(content);
   const Json report = {
       {"schema", kReportSchema},
       {"fleetrun", record.opening.version},
@@ -113,9 +136,16 @@ std::string to_report(std::string_view bytes, const Machine& machine,
       {"verdict", record.end ? parse_json<Json>(record.end->verdict) : Json()},
       {"screen", record.end ? record.end->screen : ""},
       {"logs", std::move(ends)},
+      {"stacks", beside.stacks},
+      {"batches", std::move(batches)},
       {"record", base64(bytes)},
   };
   return json_text(report, 1) + "\n";
+}
+
+bool has_batches(const std::string& report) {
+  const Json batches = read_json<Json>(report).value("batches", Json());
+  return batches.is_object() && !batches.empty();
 }
 
 std::string record_in(const std::string& text) {

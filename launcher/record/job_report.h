@@ -11,10 +11,13 @@
 //     "verdict": {…},              as verdict.json has it; null while the job runs
 //     "screen": "first failure: …",
 //     "logs": {"trainer 0": "the end of its log"},
+//     "stacks": "trainer 0 …",     of a job that runs; those of a hang are in its event
+//     "batches": {"trainer 0": "…"},  what it could not train on (runtime/base/failed_batch), in base64
 //     "record": "AAAB…"            launcher/record/flight_record, in base64
 //   }
 //
-// Everything but "machine" and a running job's "logs" comes out of the record, from which secrets are gone.
+// Everything but "machine", "batches" and a running job's "logs" and "stacks" comes out of the record, from
+// which secrets are gone.
 #pragma once
 
 #include <map>
@@ -47,9 +50,22 @@ std::string python_of(const Plan& plan);
 std::vector<std::pair<std::string, std::string>> ends_of_logs(const Plan& plan,
                                                               std::span<const LogFile> logs);
 
-/// `record`: its bytes. `logs`: of a job that runs; those of one that is over are in its record.
-std::string to_report(std::string_view record, const Machine& machine,
-                      const std::vector<std::pair<std::string, std::string>>& logs);
+/// What trainers could not train on, by process: those that are in the pod's directory, as many as 64 MiB
+/// hold.
+std::map<std::string, std::string> failed_batches(const std::string& pod_directory);
+
+/// What is in no record: of a job that runs, and batches.
+struct Beside {
+  std::vector<std::pair<std::string, std::string>> logs;  // their ends, by process
+  std::string stacks;
+  std::map<std::string, std::string> batches;
+};
+
+/// `record`: its bytes.
+std::string to_report(std::string_view record, const Machine& machine, const Beside& beside);
+
+/// Whether a text, which record_in() takes, has any.
+bool has_batches(const std::string& report);
 
 /// The record in a report. Throws: Error(data) for a text that is no report.
 std::string record_in(const std::string& report);

@@ -28,6 +28,7 @@ using boost::system::error_code;
 
 constexpr std::chrono::seconds kRollBack{10};          // for agents without an order
 constexpr std::chrono::seconds kLeaving{5}, kLost{1};  // for agents to end; where one cannot be heard, less
+constexpr std::chrono::seconds kRemoving{60};          // where they remove what was sent
 constexpr std::chrono::minutes kCollecting{10};
 constexpr std::size_t kMaxTold = 16;  // of more hosts than these, nobody wants to hear that each has come
 constexpr int kTriesInSilence = 3;    // of a login, before somebody who waits is told
@@ -125,7 +126,7 @@ class Controller final : public FanOutListener, public ControllerListener {
     state.tunnel.reset();
     if (stage_ == Stage::logging_in && state.hello) {
       state.refused = LoginFailure{why.empty() ? "its agent ended" : why,
-                                   "log in by hand: does `fleetrun --version` run there?", false};
+                                   "log in by hand: does `fleetrun --version` run there?"};
       state.hello.reset();
       return logged_in();
     }
@@ -204,7 +205,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   void on_late() {
     for (State& state : hosts_) {
       if (!state.hello && !state.refused)
-        state.refused = state.failing.value_or(LoginFailure{"no verdict of its login in time", "", false});
+        state.refused = state.failing.value_or(LoginFailure{"no verdict of its login in time", ""});
     }
     logged_in();
   }
@@ -467,7 +468,9 @@ class Controller final : public FanOutListener, public ControllerListener {
     fan_out_->close();
     const bool any_lost =
         std::any_of(hosts_.begin(), hosts_.end(), [](const State& state) { return state.lost; });
-    arm(any_lost ? kLost : kLeaving, [this] { fan_out_->kill(); });
+    const auto& cargo = settings_.fan_out.cargo;
+    const auto leaving = cargo && cargo->list.removed ? kRemoving : kLeaving;
+    arm(any_lost ? kLost : leaving, [this] { fan_out_->kill(); });
     advance();
   }
 

@@ -143,11 +143,12 @@ class Fan final : public FanOut {
 
   // For Login.
 
-  CommandLine command_for(const Destination& destination) const {
+  CommandLine command_for(const Destination& destination, bool tried_before) const {
     CommandLine line;
     line.environment = settings_.environment;
     if (!destination.here) {
-      line.argv = ssh_argv(settings_.ssh, destination.host, command_, settings_.connect_timeout);
+      line.argv =
+          ssh_argv(settings_.ssh, destination.host, command_, settings_.connect_timeout, tried_before);
       line.killed_with_children = true;
       return line;
     }
@@ -223,6 +224,16 @@ class Fan final : public FanOut {
     if (found->second.joined) listener_.on_message(host, std::move(message));
   }
 
+  /// A server has said that it is busy, or let in whom it had hung up on.
+  void note_busy() noexcept { busy_ = true; }
+  int tries_for(Again again) const noexcept {
+    if (again == Again::no) return 0;
+    return again == Again::yes || busy_ ? settings_.tries
+                                        : std::min(settings_.tries, settings_.tries_in_doubt);
+  }
+  /// Where there is a cargo, the program that is here has no place there.
+  std::string program_there() const { return settings_.cargo ? "" : settings_.program; }
+
   std::chrono::milliseconds pause(int tries) { return login_pause(settings_, tries, random_()); }
   const FanOutSettings& settings() const noexcept { return settings_; }
   FanOutListener& listener() noexcept { return listener_; }
@@ -265,7 +276,7 @@ class Fan final : public FanOut {
   std::map<std::uint32_t, Routed> routed_;
   std::deque<Login*> waiting_;
   int under_way_ = 0;
-  bool closing_ = false;
+  bool closing_ = false, busy_ = false;
 };
 
 void Login::leave_window() {
@@ -280,9 +291,9 @@ void Login::start() {
   shipment_.reset();
   try {
     link_ = start_link(static_cast<asio::io_context&>(timer_.get_executor().context()),
-                       fan_.command_for(destination_), *this);
+                       fan_.command_for(destination_, tries_ > 1), *this);
   } catch (const Error& error) {
-    refuse({error.what(), error.hint(), false});
+    refuse({error.what(), error.hint()});
     return;
   }
   timer_.expires_after(fan_.settings().hello_timeout);
@@ -296,14 +307,14 @@ void Login::on_silence() {
   if (shipment_) {
     verdict_ = {
         "its files do not move any more: " + std::to_string(shipment_->progress().sent) + " bytes were sent",
-        "is it up, and reachable from here?", false};
+        "is it up, and reachable from here?"};
     return link_->kill();
   }
   const auto seconds = std::chrono::duration<double>(fan_.settings().hello_timeout).count();
   char text[32];
   std::snprintf(text, sizeof text, "%g", seconds);
   verdict_ = {"no word from fleetrun there within " + std::string(text) + " s of the login",
-              "does its shell wait for input at the start? `ssh -o BatchMode=yes HOST true` shows it", false};
+              "does its shell wait for input at the start? `ssh -o BatchMode=yes HOST true` shows it"};
   link_->kill();
 }
 
@@ -320,11 +331,12 @@ void Login::on_hello(const Message& message) {
   if (!hello || hello->protocol != kProtocol || hello->version != FLEETRUN_VERSION) {
     verdict_ = {"fleetrun there is " + (hello ? printable(hello->version, 40) : "of an unknown version") +
                     ", and " FLEETRUN_VERSION " here",
-                "install the same version on all hosts, or name it with --path", false};
+                "install the same version on all hosts, or name it with --path"};
     link_->kill();
     return;
   }
   leave_window();
+  if (tries_ > 1) fan_.note_busy();
   if (fan_.settings().cargo && !destination_.here) {
     state_ = State::shipping;
     hello_ = *hello;
@@ -342,7 +354,7 @@ void Login::ship(Send send) {
     send();
     watch_moving();
   } catch (const Error& error) {
-    verdict_ = {error.what(), error.hint(), false};
+    verdict_ = {error.what(), error.hint()};
     link_->kill();
   }
 }
@@ -371,7 +383,7 @@ void Login::on_shipping(const Message& message) {
   const auto* shipped = std::get_if<Shipped>(&message);
   if (!shipped) return;
   if (!shipped->error.empty()) {
-    verdict_ = {printable(shipped->error, 1000), printable(shipped->hint, 1000), false};
+    verdict_ = {printable(shipped->error, 1000), printable(shipped->hint, 1000)};
     return link_->kill();
   }
   state_ = State::joined;
@@ -388,19 +400,20 @@ void Login::on_closed(int exit_status, const std::string& said, const std::strin
     std::string why = garbled;
     if (why.empty() && exit_status != 0)
       why = destination_.here ? "its agent ended with " + std::to_string(exit_status)
-                              : explain_login(exit_status, said, fan_.settings().program).reason;
+                              : explain_login(exit_status, said, fan_.program_there()).reason;
     fan_.listener().on_gone(number(), why);
     return fan_.lost_relay(number(), written(destination_.host));
   }
   LoginFailure failure = verdict_;
-  if (failure.reason.empty() && !garbled.empty()) failure = {garbled, "", false};
+  if (failure.reason.empty() && !garbled.empty()) failure = {garbled, ""};
   if (failure.reason.empty() && fan_.settings().cargo &&
       (exit_status == ship::kNoPlace || exit_status == ship::kDoesNotRun)) {
     const ship::StartFailure start = ship::explain_start(exit_status, said, last_line(said));
-    failure = {start.reason, start.hint, false};
+    failure = {start.reason, start.hint};
   }
-  if (failure.reason.empty()) failure = explain_login(exit_status, said, fan_.settings().program);
-  if (failure.again && tries_ < fan_.settings().tries && !fan_.closing()) return try_again(failure);
+  if (failure.reason.empty()) failure = explain_login(exit_status, said, fan_.program_there());
+  if (failure.again == Again::yes) fan_.note_busy();
+  if (tries_ < fan_.tries_for(failure.again) && !fan_.closing()) return try_again(failure);
   refuse(failure);
 }
 

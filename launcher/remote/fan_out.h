@@ -37,6 +37,7 @@ struct FanOutSettings {
   std::vector<std::string> environment;      // of the commands
   int window = 8;
   int tries = 12;                                   // of a login, while the server is busy
+  int tries_in_doubt = 5;                           // while all that is known is that it hangs up
   std::chrono::seconds connect_timeout{10};         // told to ssh
   std::chrono::milliseconds hello_timeout{30'000};  // from the start of a command to the agent's first word
   std::chrono::milliseconds ship_timeout{60'000};   // of nothing that moves, while files travel
@@ -62,7 +63,7 @@ class FanOutListener {
   /// No agent will be there. `tries`: logins that were made.
   virtual void on_refused(std::uint32_t host, const LoginFailure& failure, int tries) = 0;
   virtual void on_message(std::uint32_t host, Message message) = 0;
-  /// The server was busy, and is tried again after a while.
+  /// The server was busy or hung up, and is tried again after a while.
   virtual void on_again(std::uint32_t /*host*/, const LoginFailure& /*failure*/, int /*tries*/) {}
   /// Its agent is gone, after it had joined: expected where it was let go.
   virtual void on_gone(std::uint32_t host, const std::string& why) = 0;

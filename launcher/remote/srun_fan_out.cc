@@ -65,7 +65,7 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
       return refuse(
           host, {"fleetrun there is " + (hello ? printable(hello->version, 40) : "of an unknown version") +
                      ", and " FLEETRUN_VERSION " here",
-                 "install the same version on all hosts, or name it with --path", false});
+                 "install the same version on all hosts, or name it with --path"});
     states_[host] = State::joined;
     listener_.on_joined(host, *hello);
   }
@@ -74,7 +74,7 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
     const std::unique_ptr<remote::Link> ended = std::move(link_);
     timer_.cancel();
     LoginFailure why = explain_srun(exit_status, said);
-    if (!garbled.empty()) why = {garbled, "", false};
+    if (!garbled.empty()) why = {garbled, ""};
     if (last_) std::exchange(last_, nullptr)();
     for (std::uint32_t host = 0; host < states_.size(); ++host) {
       if (states_[host] == State::connecting) refuse(host, why);
@@ -97,7 +97,7 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
                                      std::string_view bytes) mutable { return merger.merge(bytes); });
     } catch (const Error& error) {
       for (std::uint32_t host = 0; host < states_.size(); ++host)
-        refuse(host, {error.what(), "is this a host that Slurm's commands are installed on?", false});
+        refuse(host, {error.what(), "is this a host that Slurm's commands are installed on?"});
       return;
     }
     timer_.expires_after(settings_.hello_timeout);
@@ -111,7 +111,7 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
     for (std::uint32_t host = 0; host < states_.size(); ++host) {
       if (states_[host] == State::connecting)
         refuse(host, {"srun has started no fleetrun there yet",
-                      "does another step use the allocation? squeue --steps shows them", false});
+                      "does another step use the allocation? squeue --steps shows them"});
     }
   }
 
@@ -120,8 +120,7 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
   }
 
   void on_end(std::uint32_t host, const std::string& why) {
-    if (states_[host] == State::connecting)
-      return refuse(host, {why.empty() ? "its agent ended" : why, "", false});
+    if (states_[host] == State::connecting) return refuse(host, {why.empty() ? "its agent ended" : why, ""});
     settle(host, [this, host, why] { listener_.on_gone(host, why); });
   }
 
@@ -192,8 +191,8 @@ LoginFailure explain_srun(int exit_status, std::string_view said) {
   const std::string status = "srun ended with " + std::to_string(exit_status);
   if (said.find("execve()") != std::string_view::npos && said.find("No such file") != std::string_view::npos)
     return {"there is no such fleetrun there (" + printable(last) + ")",
-            "install it at the same path on all hosts, or name it with --path", false};
-  return {last.empty() ? status : status + ": " + printable(last), "", false};
+            "install it at the same path on all hosts, or name it with --path"};
+  return {last.empty() ? status : status + ": " + printable(last), ""};
 }
 
 }  // namespace fleetrun::launcher

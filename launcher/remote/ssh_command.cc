@@ -26,11 +26,15 @@ std::string lower(std::string_view text) {
 /// What ssh says (in lower case), and what it means to a person.
 struct Sign {
   std::string_view said, reason, hint;
-  bool again = false;
+  Again again = Again::no;
 };
 
 constexpr std::string_view kBusyHint =
     "sshd there lets in few logins at a time (MaxStartups); --ssh_window=2 asks for fewer";
+constexpr std::string_view kHungUpHint =
+    "its log says why: too many logins at a time (MaxStartups; --ssh_window=2 asks for fewer), hosts.deny, "
+    "or "
+    "a proxy with nothing behind it";
 constexpr std::string_view kUpHint = "is it up, and reachable from here?";
 constexpr std::string_view kByHandHint = "see what ssh itself says: ssh -v HOST true";
 
@@ -39,8 +43,10 @@ constexpr Sign kCauses[] = {
     {"remote host identification has changed", "its host key differs from the known one",
      "ssh-keygen -R removes the old one, if the change is yours"},
     {"banner line contains invalid characters", "what listens at its ssh port is not sshd", "check the port"},
-    {"exceeded maxstartups", "sshd there is busy", kBusyHint, true},
-    {"exchange_identification", "sshd there hung up before it said who it is", kBusyHint, true},
+    {"exceeded maxstartups", "sshd there is busy", kBusyHint, Again::yes},
+    {"not allowed at this time", "sshd there lets nobody in from here for a while",
+     "too many logins from here have failed (PerSourcePenalties)", Again::yes},
+    {"exchange_identification", "sshd there hung up before it said who it is", kHungUpHint, Again::perhaps},
     {"are too open", "ssh takes no key that others may read", "chmod 600 the file of the key"},
 };
 /// Looked for in the last lines first: others may be a banner's.
@@ -64,16 +70,23 @@ constexpr Sign kSigns[] = {
     {"connection refused", "nothing listens at its ssh port", "is sshd running there, and at that port?"},
     {"no route to host", "there is no route to it", kUpHint},
     {"network is unreachable", "its network cannot be reached", kUpHint},
-    {"connection reset by", "the connection was reset", kBusyHint, true},
-    {"connection closed by", "the connection was closed", kBusyHint, true},
+    {"connection reset by", "the connection was reset", kHungUpHint, Again::perhaps},
+    {"connection closed by", "the connection was closed", kHungUpHint, Again::perhaps},
 };
 
 using Lines = std::vector<std::string>;
 
+/// Without what `ssh -v` tells of itself, but for what the server said before it said who it is.
 Lines lines_of(std::string_view said) {
+  constexpr std::string_view kBeforehand = "exchange_identification: banner line ";
   Lines lines;
   for (std::string line : split(said, '\n')) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.starts_with("debug")) {
+      const std::size_t word = line.find(kBeforehand);
+      const std::size_t text = word == std::string::npos ? word : line.find(": ", word + kBeforehand.size());
+      line = text == std::string::npos ? "" : line.substr(text + 2);
+    }
     if (!line.empty()) lines.push_back(std::move(line));
   }
   return lines;
@@ -96,7 +109,7 @@ LoginFailure explain_ssh(std::string_view said) {
   Lines lines = lines_of(said);
   if (lines.empty())
     return {"ssh failed without a word",
-            std::string(kByHandHint) + " (LogLevel QUIET in ~/.ssh/config keeps it silent)", false};
+            std::string(kByHandHint) + " (LogLevel QUIET in ~/.ssh/config keeps it silent)"};
   const bool led = take_end_of_proxy(lines);
   const auto failure = [&](const Sign& sign, const std::string& line) {
     const bool further = has(line, "open failed: connect failed");  // the jump host says so of the next one
@@ -119,16 +132,15 @@ LoginFailure explain_ssh(std::string_view said) {
   const std::string last = lines.empty() ? "" : "ssh: " + printable(lines.back());
   if (led)
     return {"ProxyJump or ProxyCommand of ssh does not lead there" + (last.empty() ? "" : " (" + last + ")"),
-            std::string(kByHandHint), false};
-  return {last, std::string(kByHandHint), false};
+            std::string(kByHandHint)};
+  return {last, std::string(kByHandHint)};
 }
 
 LoginFailure not_there(std::string_view said, const std::string& program) {
   if (said.find("fleetrun: error:") != std::string_view::npos)
-    return {"fleetrun there is too old to be started from here", "install the same version on all hosts",
-            false};
+    return {"fleetrun there is too old to be started from here", "install the same version on all hosts"};
   return {"there is no " + program,
-          "install fleetrun there, say where it is: --path=/DIR/fleetrun, or let it travel: --ship", false};
+          "install fleetrun there, say where it is: --path=/DIR/fleetrun, or let it travel: --ship"};
 }
 
 }  // namespace
@@ -159,9 +171,11 @@ std::string remote_command(const std::string& program, std::string_view words) {
 }
 
 std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const RemoteHost& host,
-                                  const std::string& command, std::chrono::seconds connect_timeout) {
+                                  const std::string& command, std::chrono::seconds connect_timeout,
+                                  bool talks) {
   std::vector<std::string> argv = ssh;
   argv.push_back("-T");
+  if (talks) argv.push_back("-v");  // an option of the level would not reach the ssh to a jump host
   // A master that runs is used (who logs in with a second factor has one); none is started.
   for (const char* option : {"BatchMode=yes", "ControlMaster=no", "ClearAllForwardings=yes", "ForwardX11=no",
                              "PermitLocalCommand=no", "RemoteCommand=none"})
@@ -175,18 +189,18 @@ std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const Rem
 }
 
 LoginFailure explain_login(int exit_status, std::string_view said, const std::string& program) {
-  if (exit_status == kNotFound) return not_there(said, program);
-  if (exit_status == kNotExecutable)
+  const bool ships = program.empty();
+  if (exit_status == kNotFound && !ships) return not_there(said, program);
+  if (exit_status == kNotExecutable && !ships)
     return {program + " cannot be executed there",
-            "is it of the same kind of machine, and executable by that user? --ship sends the one from here",
-            false};
+            "is it of the same kind of machine, and executable by that user? --ship sends the one from here"};
   if (exit_status == kSshFailed) return explain_ssh(said);
   const std::string last = last_line(said);
-  const std::string by_hand = "run it by hand: ssh HOST " + program + " --version";
+  const std::string by_hand =
+      "run it by hand: ssh HOST " + (ships ? "exec /bin/sh -c date" : program + " --version");
   return {"no agent was started there, the command ended with " + std::to_string(exit_status) +
               (last.empty() ? "" : ": " + last),
-          exit_status == 0 ? "does a script of its shell, such as .bashrc, exit? " + by_hand : by_hand,
-          false};
+          exit_status == 0 ? "does a script of its shell, such as .bashrc, exit? " + by_hand : by_hand};
 }
 
 }  // namespace fleetrun::launcher::remote

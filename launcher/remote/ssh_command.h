@@ -20,20 +20,29 @@ std::string remote_command(const std::string& program, std::string_view words = 
 
 /// SSH [options] -- HOST COMMAND: never asks anybody, forwards nothing, runs that command whatever the user's
 /// configuration has as one, and gives up after `connect_timeout`. A connection that a master of the user's
-/// holds is used. What the configuration says about host keys holds.
+/// holds is used. What the configuration says about host keys holds. `talks`: it says what a server that
+/// hangs up has said before.
 std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const RemoteHost& host,
-                                  const std::string& command, std::chrono::seconds connect_timeout);
+                                  const std::string& command, std::chrono::seconds connect_timeout,
+                                  bool talks = false);
+
+enum class Again {
+  no,       // it would go the same way
+  perhaps,  // the server hung up without a word: it is busy, or does that to everybody
+  yes       // the server said that it is busy
+};
 
 struct LoginFailure {
   std::string reason;  // one line, without the host
   std::string hint;    // may be empty
-  bool again = false;  // it may go well at another time: the server was busy
+  Again again = Again::no;
 };
 
 /// The last line of `said` that holds something, fit for a message.
 std::string last_line(std::string_view said);
 
 /// Why no agent came, by ssh's exit status and what it and the host's shell wrote on standard error.
+/// `program`: fleetrun there; empty: it was to be sent there (--ship).
 LoginFailure explain_login(int exit_status, std::string_view said, const std::string& program);
 
 }  // namespace fleetrun::launcher::remote

@@ -48,6 +48,8 @@ class JobControl {
   virtual void report_hang(const event::HangFound& hang) = 0;
   /// A process has said something about its place.
   virtual void heard(const MemberSaid& said) = 0;
+  /// So many processes of a role are to run.
+  virtual void want(const CountWanted& wanted) = 0;
   /// Tells all observers.
   virtual void tell(const JobEvent& event) = 0;
 };

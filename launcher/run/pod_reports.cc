@@ -18,6 +18,7 @@ event::WorldBegan world_began(const World& world) {
   told.trainers = world.trainers();
   told.servers = world.servers();
   for (const Member& member : world.members) told.hosts.push_back(member.name);
+  for (const Endpoint& server : world.server_endpoints()) told.server_endpoints.push_back(to_string(server));
   return told;
 }
 

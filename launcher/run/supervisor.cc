@@ -114,6 +114,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void heard(const MemberSaid& said) override { handle(said); }
+  void want(const CountWanted& wanted) override { handle(wanted); }
   void tell(const JobEvent& event) override {
     explainer_.on_event(event);
     for (JobObserver* observer : settings_.observers) observer->on_event(event);
@@ -184,9 +185,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   // Frames of init
 
-  void on(const ContainedFrame& frame) {
-    tell(event::Contained{frame.level, frame.cgroup, frame.reason, frame.init_pid});
-  }
+  void on(const ContainedFrame& f) { tell(event::Contained{f.level, f.cgroup, f.reason, f.init_pid}); }
 
   void on(const StartedFrame& frame) {
     Life& life = lives_[frame.index];
@@ -194,7 +193,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     tell(event::ProcessStarted{frame.index, frame.pid, life.attempt, frame.time_ns});
     handle(Started{frame.index});
     started_.insert(frame.index);
-    if (started_.size() == plan_.processes.size() && !std::exchange(all_running_, true)) {
+    if (started_.size() >= state_.count_wanted() && !std::exchange(all_running_, true)) {
       tell(event::AllRunning{});
       if (link()) link()->running();
     }

@@ -38,6 +38,18 @@ Json processes(const World& world, int Member::*first, std::vector<std::uint16_t
   return list;
 }
 
+Json servers(const World& world) {
+  Json list = processes(world, &Member::first_server, &PodOffer::servers);
+  for (const TakenOver& server : world.taken_over) {
+    const auto rank = world.rank_of(server.node);
+    list.push_back({{"rank", server.rank},
+                    {"endpoint", to_string(server.endpoint)},
+                    {"node", rank ? world.members[*rank].name : ""},
+                    {"id", server.node}});
+  }
+  return list;
+}
+
 /// The way to one process. Owned by its feed and by the wait for its pipe.
 class Channel : public std::enable_shared_from_this<Channel> {
  public:
@@ -174,7 +186,7 @@ std::string world_line(const World& world, std::size_t node_rank, bool in_place)
                      {"node_rank", node_rank},
                      {"nodes", std::move(nodes)},
                      {"trainers", processes(world, &Member::first_trainer, &PodOffer::trainers)},
-                     {"servers", processes(world, &Member::first_server, &PodOffer::servers)}};
+                     {"servers", servers(world)}};
   return json_text(line) + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "launcher/failure/verdict.h"
 #include "launcher/host/find_program.h"
 #include "launcher/host/own_process.h"
+#include "launcher/host/port_lease.h"
 #include "launcher/host/probe_host.h"
 #include "launcher/host/run_directory.h"
 #include "launcher/logs/log_choice.h"
@@ -23,6 +24,7 @@
 #include "launcher/run/job_health.h"
 #include "launcher/run/member_link.h"
 #include "launcher/run/own_terminal.h"
+#include "launcher/run/server_count.h"
 #include "launcher/run/standard_input.h"
 #include "launcher/session/job_notices.h"
 #include "runtime/base/random_bytes.h"
@@ -77,6 +79,7 @@ int Session::run(Plan first) {
                            .warn = [this](const std::string& text) { console_.warn_apart(text); }});
   const int status = meet_and_run();
   end_events();
+  page_.reset();
   return status;
 }
 
@@ -85,6 +88,9 @@ int Session::meet_and_run() {
     if (const auto status = meet()) return *status;
     plan_ =
         make_plan(config_, programs_, facts_, place_);  // the part of this host in the world that it has met
+  } else if (plan_.processes.size() > 1 && !reaches_itself(config_.host)) {
+    console_.warn_apart("the loopback interface is down: processes cannot reach each other at " +
+                        printable(config_.host) + " (ip link set lo up)");
   }
   check_open_files(plan_.processes.size());
   check_exec_size(plan_, environment_, max_exec_bytes());
@@ -151,6 +157,7 @@ int Session::run_here() {
       return foreground->exit_status;
     }
   }
+  page_ = console_.serve_page(config_, plan_);
   if (!link_) console_.show_configuration(config_);
   console_.show_start(plan_);
   for (const std::string& note : notes) console_.write(LogLevel::warning, note);
@@ -160,7 +167,9 @@ int Session::run_here() {
   const auto heartbeats = std::make_shared<HeartbeatReader>();
   settings_.parts.push_back(job_health(config_, environment_, heartbeats));
   settings_.parts.push_back(member_link(leases_, config_.host));
-  settings_.parts.push_back(job_services(services(background, heartbeats)));
+  const auto servers = std::make_shared<ServerCount>();
+  settings_.parts.push_back(server_count(servers));
+  settings_.parts.push_back(job_services(services(background, heartbeats, servers)));
   redactor_ = job_redactor(plan_, environment_, own_arguments());
   settings_.parts.push_back(flight_recorder(recorder()));
   if (events_) {
@@ -270,8 +279,10 @@ RecorderSettings Session::recorder() const {
 }
 
 ServiceSettings Session::services(const Background& background,
-                                  std::shared_ptr<const HeartbeatReader> heartbeats) const {
+                                  std::shared_ptr<const HeartbeatReader> heartbeats,
+                                  std::shared_ptr<ServerCount> servers) const {
   ServiceSettings services;
+  services.servers = std::move(servers);
   services.heartbeats = std::move(heartbeats);
   services.launch_log = background.launch_log;
   services.detached = config_.detach;

@@ -19,6 +19,7 @@
 #include "launcher/model/program.h"
 #include "launcher/model/world.h"
 #include "launcher/record/recorder.h"
+#include "launcher/run/server_count.h"
 #include "launcher/run/supervisor.h"
 #include "launcher/run/world_feed.h"
 #include "launcher/session/session_console.h"
@@ -52,8 +53,8 @@ class Session {
   RunValues run_values();
   void write_secret(const std::vector<std::string>& directories);
   void settle_terminal(Background background);
-  ServiceSettings services(const Background& background,
-                           std::shared_ptr<const HeartbeatReader> heartbeats) const;
+  ServiceSettings services(const Background& background, std::shared_ptr<const HeartbeatReader> heartbeats,
+                           std::shared_ptr<ServerCount> servers) const;
   JobResult run_to_the_end(std::vector<LogFile> logs);
   int conclude(const JobResult& result);
   RecorderSettings recorder() const;
@@ -82,6 +83,7 @@ class Session {
   RunSettings settings_;
   std::optional<std::size_t> stdin_of_;   // who has standard input; nullopt: nobody
   std::unique_ptr<EventCommand> events_;  // of --on_event
+  std::unique_ptr<SessionPage> page_;     // of --ui
   std::optional<JobNotice> end_;          // what it is told last, once all else is done
 };
 

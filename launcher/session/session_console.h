@@ -16,6 +16,12 @@
 
 namespace fleetrun::launcher {
 
+/// A page that shows the job, for as long as this is there.
+class SessionPage {
+ public:
+  virtual ~SessionPage() = default;
+};
+
 class SessionConsole {
  public:
   virtual ~SessionConsole() = default;
@@ -32,6 +38,9 @@ class SessionConsole {
   virtual void refuse(const Error& error) = 0;
   virtual void show_configuration(const JobConfig& config) = 0;
   virtual void show_start(const Plan& plan) = 0;
+  /// Of --ui, whose address it shows; nullptr: none was asked for. One thread only may run.
+  /// Throws: Error where it cannot be served.
+  virtual std::unique_ptr<SessionPage> serve_page(const JobConfig& config, const Plan& plan) = 0;
   /// Who tells the milestones while the job runs. `plan` is borrowed.
   virtual std::unique_ptr<JobObserver> reporter(const Plan& plan) = 0;
   /// How long a line may wait for a terminal that does not read; nullopt: for ever.

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "launcher/ship/read_tree.h"
 #include "runtime/base/codec.h"
@@ -24,6 +26,8 @@ namespace fleetrun::launcher::ship {
 namespace {
 
 constexpr std::uint64_t kMargin = 1 << 20;  // for directories
+constexpr int kTries = 100;
+constexpr std::chrono::milliseconds kPause{10};
 
 std::int64_t nanoseconds(const timespec& time) noexcept {
   return time.tv_sec * kSecond + time.tv_nsec;
@@ -272,8 +276,18 @@ std::string Store::place_of(const std::string& path) const {
   return ::access(place.c_str(), F_OK) == 0 ? place : path;
 }
 
+/// False where another job uses the store. One that has just ended may hold it for a moment longer.
+bool Store::lock_alone() const noexcept {
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(lock_.value(), LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return false;
+}
+
 void Store::remove() noexcept {
-  if (::flock(lock_.value(), LOCK_EX | LOCK_NB) != 0) return;
+  if (!lock_alone()) return;
   std::set<std::string> folders;
   for (const Item& item : list_.items) {
     if (item.kind == Kind::link || (item.kind == Kind::file && is_known(item.path)))

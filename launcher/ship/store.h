@@ -58,6 +58,7 @@ class Store {
   void check_room(std::uint64_t bytes) const;
   void place();
   bool is_known(const std::string& path) const;
+  bool lock_alone() const noexcept;
   void write_environment() const;
 
   std::string root_;

@@ -283,7 +283,10 @@ std::unique_ptr<Pod> start_pod(asio::io_context& loop, const InitSettings& setti
   if (error)
     throw Error(ErrorKind::spawn,
                 "fleetrun-init could not be started: " + settings.program + ": " + error.message(),
-                "install fleetrun again");
+                error.value() == EMFILE || error.value() == ENFILE
+                    ? "raise the limit on open files (ulimit -Hn), or start fewer processes"
+                : error.value() == EAGAIN ? "raise the limit on processes (ulimit -u), or start fewer"
+                                          : "install fleetrun again");
   return std::make_unique<InitPod>(loop, std::move(init), std::move(ours), settings.setup, listener);
 }
 

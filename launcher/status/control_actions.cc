@@ -16,8 +16,13 @@ namespace {
 
 class Actions final : public ControlHandler {
  public:
-  Actions(JobControl& control, const StatusBoard& board, Environ environment)
-      : control_(control), board_(board), environment_(std::move(environment)), grace_(control.loop()) {}
+  Actions(JobControl& control, const StatusBoard& board, Environ environment,
+          std::shared_ptr<ServerCount> servers)
+      : control_(control),
+        board_(board),
+        environment_(std::move(environment)),
+        servers_(std::move(servers)),
+        grace_(control.loop()) {}
 
   void request_stop(const StopRequest& request) override {
     if (request.now) return control_.request_stop(true);
@@ -50,6 +55,11 @@ class Actions final : public ControlHandler {
     return {};
   }
 
+  void request_resize(const ResizeRequest& request, std::function<void(std::string why_not)> done) override {
+    if (servers_) return servers_->resize(request.servers, std::move(done));
+    done("this job has no servers");
+  }
+
   void request_stacks(std::function<void(std::string)> done) override {
     if (reading_) return done("the stacks are being read already; ask again");
     std::vector<StackTarget> targets;
@@ -78,6 +88,7 @@ class Actions final : public ControlHandler {
   JobControl& control_;
   const StatusBoard& board_;
   Environ environment_;
+  std::shared_ptr<ServerCount> servers_;  // with the part that counts them
   boost::asio::steady_timer grace_;
   std::unique_ptr<StackReading> reading_;
 };
@@ -85,8 +96,8 @@ class Actions final : public ControlHandler {
 }  // namespace
 
 std::unique_ptr<ControlHandler> control_actions(JobControl& control, const StatusBoard& board,
-                                                Environ environment) {
-  return std::make_unique<Actions>(control, board, std::move(environment));
+                                                Environ environment, std::shared_ptr<ServerCount> servers) {
+  return std::make_unique<Actions>(control, board, std::move(environment), std::move(servers));
 }
 
 }  // namespace fleetrun::launcher

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "launcher/run/job_control.h"
+#include "launcher/run/server_count.h"
 #include "launcher/status/control_server.h"
 #include "launcher/status/job_status.h"
 #include "runtime/base/environ.h"
@@ -15,8 +16,9 @@ namespace fleetrun::launcher {
 /// A stop with a grace asks now and kills when that time has passed, or a role's own grace, whichever is
 /// first; one with a signal sends it to every process before the roles' own stop signals. A restart kills the
 /// process: its role's restart rule does the rest, so the job has to be one
-/// that restarts (--max_restart), and it counts as a failure.
+/// that restarts (--max_restart), and it counts as a failure. Without `servers` a resize is refused.
 std::unique_ptr<ControlHandler> control_actions(JobControl& control, const StatusBoard& board,
-                                                Environ environment);
+                                                Environ environment,
+                                                std::shared_ptr<ServerCount> servers = nullptr);
 
 }  // namespace fleetrun::launcher

@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBusyFactor = 6;
+constexpr std::chrono::seconds kStackTime{20};
 constexpr const char* kGoneHint = "it may just have ended; fleetrun status shows what runs";
 
 /// Waits until `events` are there. False: not in time.
@@ -121,12 +122,16 @@ bool ControlClient::read_more() {
   return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
+void check_answer(const std::string& answer) {
+  throw_refusal(answer);
+}
+
 std::string status_in(const std::string& answer) {
   return json_text(part_of(answer, "status"));
 }
 
-std::string stacks_in(const std::string& answer) {
-  const Json stacks = part_of(answer, "stacks");
+std::string stacks_of(const JobEntry& entry) {
+  const Json stacks = part_of(ControlClient(entry).ask(R"({"request":"stacks"})", kStackTime), "stacks");
   return stacks.is_string() ? stacks.get<std::string>() : json_text(stacks);
 }
 

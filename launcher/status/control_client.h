@@ -44,12 +44,15 @@ class ControlClient {
   std::string received_;
 };
 
+/// Throws: Error(usage) with the job's own words when the answer is that it refuses.
+void check_answer(const std::string& answer);
+
 /// The "status" of an answer, as JSON.
 /// Throws: Error(data) when there is none.
 std::string status_in(const std::string& answer);
 
-/// The "stacks" of an answer.
-/// Throws: Error(data) when there are none.
-std::string stacks_in(const std::string& answer);
+/// What the processes of a job are doing: the stacks of all their threads. Reading them can take seconds.
+/// Throws: as ask().
+std::string stacks_of(const JobEntry& entry);
 
 }  // namespace fleetrun::launcher

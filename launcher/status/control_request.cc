@@ -83,12 +83,16 @@ ControlRequest read_request(const Json& json, const Plan& plan) {
     if (!json.contains("role") || !json.contains("rank")) refuse("a restart needs role and rank");
     return RestartRequest{read_processes(json, plan).front()};
   }
+  if (request == "resize") {
+    refuse_other_fields(json, {"servers"});
+    return ResizeRequest{json.at("servers").get<int>()};
+  }
   refuse_other_fields(json, {});
   if (request == "status") return StatusRequest{};
   if (request == "stacks") return StacksRequest{};
   if (request == "attach") return AttachRequest{};
   refuse("request " + printable(request) + " is not known",
-         "there are status, stop, signal, restart, stacks and attach");
+         "there are status, stop, signal, restart, resize, stacks and attach");
 }
 
 Json to_json_value(const StopRequest& stop) {
@@ -119,6 +123,8 @@ Json to_json_value(const ControlRequest& request, const Plan& plan) {
     name_process(json, plan, restart->process);
     return json;
   }
+  if (const auto* resize = std::get_if<ResizeRequest>(&request))
+    return {{"request", "resize"}, {"servers", resize->servers}};
   if (std::holds_alternative<StatusRequest>(request)) return {{"request", "status"}};
   if (std::holds_alternative<StacksRequest>(request)) return {{"request", "stacks"}};
   return {{"request", "attach"}};

@@ -8,6 +8,7 @@
 //                                    {"ok":true}                no rank: all of the role; no role: everything
 //   {"request":"restart","role":"trainer","rank":1}
 //                                    {"ok":true}                by the role's restart rule
+//   {"request":"resize","servers":5} {"ok":true}                once 5 processes serve the servers
 //   {"request":"stacks"}             {"ok":true,"stacks":"…"}   can take seconds
 //   {"request":"attach"}             {"ok":true,"status":{…}}, then a line per event:
 //                                    {"event":{…},"level":"info","text":"…"}; text is for people,
@@ -49,6 +50,10 @@ struct RestartRequest {
   std::size_t process = 0;
   bool operator==(const RestartRequest&) const = default;
 };
+struct ResizeRequest {
+  int servers = 0;  // processes that are to serve them
+  bool operator==(const ResizeRequest&) const = default;
+};
 struct StacksRequest {
   bool operator==(const StacksRequest&) const = default;
 };
@@ -56,8 +61,8 @@ struct AttachRequest {
   bool operator==(const AttachRequest&) const = default;
 };
 
-using ControlRequest =
-    std::variant<StatusRequest, StopRequest, SignalRequest, RestartRequest, StacksRequest, AttachRequest>;
+using ControlRequest = std::variant<StatusRequest, StopRequest, SignalRequest, RestartRequest, ResizeRequest,
+                                    StacksRequest, AttachRequest>;
 
 /// Throws: Error(usage) that says what is wrong with `line`.
 ControlRequest parse_control_request(std::string_view line, const Plan& plan);

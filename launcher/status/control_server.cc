@@ -165,6 +165,12 @@ class Session : public std::enable_shared_from_this<Session> {
       });
       return;
     }
+    if (const auto* resize = std::get_if<ResizeRequest>(&request)) {
+      handler.request_resize(*resize, [self = shared_from_this()](const std::string& why_not) {
+        self->send(why_not.empty() ? "{\"ok\":true}\n" : refusal(Error(ErrorKind::usage, why_not)));
+      });
+      return;
+    }
     if (std::holds_alternative<StatusRequest>(request) || std::holds_alternative<AttachRequest>(request)) {
       attached_ = attached_ || std::holds_alternative<AttachRequest>(request);
       return send("{\"ok\":true,\"status\":" + shared_->status() + "}\n");

@@ -34,6 +34,9 @@ class ControlHandler {
   virtual void request_signal(const SignalRequest& request) = 0;
   /// Starts the process again by its role's rule. Returns why not; empty: it is under way.
   virtual std::string request_restart(const RestartRequest& request) = 0;
+  /// Calls `done` once, now or later: with why not, or, when so many processes serve, with nothing.
+  virtual void request_resize(const ResizeRequest& request,
+                              std::function<void(std::string why_not)> done) = 0;
   /// Calls `done` once, now or later, with the stacks of all processes as text.
   virtual void request_stacks(std::function<void(std::string text)> done) = 0;
 };

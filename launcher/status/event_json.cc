@@ -250,6 +250,14 @@ std::string line_of(const event::WorldEnded& e, const Plan&, EventTime now) {
   return Line("world_ended", now).field("why", e.why).field("at_once", e.at_once).end();
 }
 
+std::string line_of(const event::ServersMove& e, const Plan&, EventTime now) {
+  Line line("servers_move", now);
+  line.field("from", e.from).field("to", e.to).field("moved", e.moved).field("of", e.of);
+  line.field("done", e.done);
+  if (e.done) line.field("took_ms", e.took_ms);
+  return line.end();
+}
+
 std::string line_of(const event::PodStands& e, const Plan&, EventTime now) {
   return Line("pod_stands", now).field("still", e.still).end();
 }

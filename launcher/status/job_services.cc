@@ -31,7 +31,7 @@ class Services final : public JobPart {
         board_(control.plan(), monotonic_ns()),
         text_(control.plan()),
         events_(control.plan(), [this](const std::string& warning) { warn(warning); }),
-        actions_(control_actions(control, board_, settings_.environment)) {
+        actions_(control_actions(control, board_, settings_.environment, settings_.servers)) {
     if (settings_.metrics)
       metrics_ = start_metrics(control.loop(), *settings_.metrics,
                                [this] { return to_prometheus(status_to_scrape()); });

@@ -13,6 +13,7 @@
 
 #include "launcher/run/heartbeat.h"
 #include "launcher/run/job_control.h"
+#include "launcher/run/server_count.h"
 #include "launcher/status/metrics_server.h"
 #include "runtime/base/environ.h"
 
@@ -23,6 +24,7 @@ struct ServiceSettings {
   std::string metrics_directory;             // where servers write their metrics; empty: nowhere
   std::optional<MetricsAddress> metrics;
   std::shared_ptr<const HeartbeatReader> heartbeats;  // for metrics
+  std::shared_ptr<ServerCount> servers;               // whom a resize is passed on to
   std::string launch_log;                             // where the LAUNCH lines go, when that is a file
   bool detached = false;
   Environ environment;  // of fleetrun

@@ -168,6 +168,7 @@ void StatusBoard::become(Live& process, ProcessState state) {
 void StatusBoard::fold(const event::WorldBegan& began) {
   generation_ = began.generation;
   hosts_ = began.hosts;
+  servers_ = began.server_endpoints;
 }
 
 void StatusBoard::fold(const event::WorldEnded& ended) {
@@ -198,10 +199,10 @@ JobStatus StatusBoard::status(std::int64_t now) const {
                    .restarts = restarts_,
                    .generation = generation_,
                    .hosts = hosts_,
-                   .servers = {},
+                   .servers = servers_,
                    .logs_truncated = logs_truncated_,
                    .exit_status = exit_status_};
-  if (!plan_.processes.empty()) {
+  if (servers_.empty() && !plan_.processes.empty()) {
     for (const Endpoint& server : plan_.processes.front().identity.servers)
       status.servers.push_back(to_string(server));
   }

@@ -138,7 +138,7 @@ class StatusBoard final : public JobObserver {
   std::vector<RestartStatus> restarts_;
   std::optional<int> exit_status_;
   std::uint64_t generation_ = 0;
-  std::vector<std::string> hosts_;
+  std::vector<std::string> hosts_, servers_;
   bool logs_truncated_ = false;
 };
 

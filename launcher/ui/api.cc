@@ -28,7 +28,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kPastJobs = 50, kMostLines = 2000, kLongestText = 1000, kFirstEvent = 16'384;
+constexpr std::size_t kPastJobs = 50, kMostLines = 2000, kLongestText = 1000, kFirstEvent = 16'384,
+                      kEventBytes = std::size_t{256} << 10;
 constexpr ToolLimits kAsking{std::chrono::seconds(40), std::size_t{32} << 20};
 constexpr ToolLimits kPrinting{std::chrono::seconds(20), std::size_t{64} << 20};
 constexpr char kTaken = '+', kRefused = '-';  // the first byte of what a process of ours says
@@ -126,7 +127,7 @@ class Api final : public UiApi {
       Job job = past_job(pod);
       if (is_wanted(job.entry))
         jobs_[pod] = std::move(job);
-      else
+      else if (!job.entry.job_id.empty())  // else it has only begun
         others_.insert(pod);
     }
   }
@@ -163,6 +164,7 @@ class Api final : public UiApi {
     if (what == "status" && job.runs) return ask(job.entry, R"({"request":"status"})", status_in, respond);
     if (what == "status") return respond(text_or_404(past_status(job.directory()), "events of this job"));
     if (what == "verdict") return respond(text_or_404(verdict_of(job.directory()), "verdict of this job"));
+    if (what == "events") return respond(events(request, job));
     if (what == "lines") return respond(lines(request, job));
     if (what == "search") return respond(search(request, job));
     if (what == "follow") return respond(follow(request, job));
@@ -176,6 +178,19 @@ class Api final : public UiApi {
   static UiAnswer text_or_404(std::optional<std::string> text, const std::string& what) {
     return text ? UiAnswer{200, "application/json", std::move(*text)}
                 : ui_refusal(404, "there is no " + what);
+  }
+
+  static UiAnswer events(const UiRequest& request, const Job& job) {
+    const std::size_t from = number_of(request, "from", 0);
+    auto next = static_cast<off_t>(from);
+    std::vector<std::string> events;
+    for (std::string& line : new_lines(job.directory() + "/events.jsonl", next, kEventBytes, false)) {
+      if (read_json<Json>(line).is_object()) events.push_back(std::move(line));  // else it was cut off
+    }
+    const bool more = next - static_cast<off_t>(from) > static_cast<off_t>(kEventBytes / 2);
+    return {200, "application/json",
+            "{\"next\":" + std::to_string(next) + ",\"more\":" + (more ? "true" : "false") + ",\"events\":[" +
+                join(events, ",") + "]}"};
   }
 
   UiAnswer lines(const UiRequest& request, const Job& job) {

@@ -1,10 +1,11 @@
 // What the page asks for, answered by the functions that the commands use: the state of a job by its control
 // socket, logs by their catalogue, servers and curves by fleetrun's own programs.
 //
-//   GET  /                               the page; /page.js, /page.css, /uplot.js, /uplot.css
+//   GET  /                               the page; /page.js, /logs.js, /timeline.js, /page.css, …
 //   GET  /api/jobs                       [{"job_id", "pod", "mode", "began_at", "log_dir", "running"}]
 //   GET  /api/jobs/POD/status            launcher/status/job_status_json
 //   GET  /api/jobs/POD/verdict           launcher/failure/verdict
+//   GET  /api/jobs/POD/events?from=      {"next", "more", "events": […]}: events.jsonl from that byte on
 //   GET  /api/jobs/POD/lines?from=&count=    {"total", "whole", "parts": […], "lines": […]}
 //   GET  /api/jobs/POD/search?text=&from=&back=    {"line"} or {"go_on"} or {}
 //   GET  /api/jobs/POD/follow?after=     {"cursor", "processes": […], "lines": [[process, "text"]]}
@@ -24,6 +25,7 @@
 
 #include "launcher/host/run_directory.h"
 #include "launcher/ui/http.h"
+#include "runtime/base/unique_fd.h"
 
 namespace boost::asio {
 class io_context;
@@ -33,8 +35,9 @@ namespace fleetrun::launcher {
 
 struct UiSettings {
   std::vector<std::string> run_directories;
-  std::string log_dir;             // of jobs that have ended
-  std::optional<std::string> job;  // this one alone: a pod or a job id
+  std::string log_dir;              // of jobs that have ended
+  std::optional<std::string> job;   // this one alone: a pod or a job id
+  UniqueFd ends_with = UniqueFd();  // at its end of file the job has ended, and with it the page
   /// Each becomes the program that prints it, in a process of its own: `fleetrun ps stat --json` for a
   /// running job, `fleetrun plot --json` for log files. They may throw Error.
   std::function<void(const JobEntry&)> print_servers;

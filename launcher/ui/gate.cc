@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/defences.h"
 #include "runtime/base/hex.h"
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/text.h"
@@ -90,7 +91,9 @@ std::optional<UiAnswer> UiGate::turn_away(const UiRequest& request) const {
     if (token && equal_in_constant_time(*token, token_))
       return UiAnswer{200, "text/html; charset=utf-8", kLeadsOn, cookie_name_ + "=" + token_};
   }
-  if (!has_cookie(request.cookie)) return ui_refusal(403, "the token is missing or wrong", kClosedHint);
+  if (!has_cookie(request.cookie) && defends("the page's token"))
+    return ui_refusal(403, "the token is missing or wrong", kClosedHint);
+  if (!defends("requests of the page")) return std::nullopt;
   if (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
       !(is_read && request.fetch_site == "none"))
     return ui_refusal(403, "another site has asked for this");

@@ -75,8 +75,8 @@ const log = {
   generation: 0, // of the choice: what arrives for an earlier one is dropped
 
   words() {
-    const [rank, attempt] = byId("process").value.split(" ");
-    return { role: byId("role").value, ...(rank ? { rank, attempt } : {}) };
+    const rank = byId("process").value;
+    return { role: byId("role").value, ...(rank ? { rank } : {}) };
   },
 
   /** The choice has changed. */

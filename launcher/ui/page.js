@@ -23,7 +23,8 @@ async function ask(path, body) {
   try {
     response = await fetch(path, body ? post : {});
   } catch {
-    throw new Error("fleetrun ui does not answer: it may have ended");
+    throw new Error(job && !job.running ? "The job has ended, and the page with it. To look at more than what is here: fleetrun ui"
+      : "The page's server does not answer: it may have ended.");
   }
   const answer = await response.json();
   if (!response.ok) {
@@ -98,14 +99,15 @@ async function lookForJobs() {
 async function begin() {
   before = new Map();
   say("");
+  timeline.clear();
   for (const view of ["curves", "servers", "verdict"]) {
     byId(view).replaceChildren();
     byId("tab-" + view).hidden = true;
   }
-  if (byId("tab-" + shown).hidden) show("processes");
   await showState();
   await log.choose();
-  await Promise.all([showCurves(), showServers(), showVerdict()]);
+  await Promise.all([timeline.take(), showCurves(), showServers(), showVerdict()]);
+  if (byId("tab-" + shown).hidden) show("processes");
 }
 
 // ---- The processes. ----
@@ -134,9 +136,15 @@ function cells(process) {
   };
 }
 
-function addRow(rows, index) {
-  const row = rows.insertRow();
-  row.texts = columns.map((column) => row.appendChild(element("td", "", column)).appendChild(document.createTextNode("")));
+const rowsOfGroup = 16; // that are filled, laid out and painted in one turn, or left out where nobody sees them
+const rows = []; // of the table
+
+function addRow(index) {
+  const groups = byId("rows").tBodies;
+  const group = index % rowsOfGroup ? groups[groups.length - 1] : byId("rows").createTBody();
+  group.setAttribute("role", "rowgroup"); // it is laid out as no table is
+  const row = group.insertRow(), cell = (className) => row.appendChild(element("td", undefined, className));
+  row.texts = columns.map((column) => cell(column).appendChild(document.createTextNode("")));
   const add = (label, action) => {
     const button = element("button", label);
     button.addEventListener("click", () => action(state.processes[index]));
@@ -144,7 +152,9 @@ function addRow(rows, index) {
   };
   row.buttons = [add("Logs", (process) => log.open(process)), add("Signal…", (process) => sendSignal(process)),
     add("Restart…", (process) => restart(process))];
-  row.appendChild(element("td")).append(...row.buttons);
+  cell().append(...row.buttons);
+  row.setAttribute("role", "row");
+  for (const one of row.cells) one.setAttribute("role", "cell");
   return row;
 }
 
@@ -160,20 +170,22 @@ function fillRow(row, process) {
   for (const button of row.buttons.slice(1)) if (button.hidden === job.running) button.hidden = !job.running;
 }
 
-const rowsAtOnce = 32; // then the browser has its turn
 let fillings = 0;
 
 async function showProcesses() {
   if (shown !== "processes") return;
-  const rows = byId("rows"), { processes } = state, filling = ++fillings;
-  while (rows.rows.length > processes.length) rows.deleteRow(-1);
-  let row = rows.firstElementChild;
+  const { processes } = state, filling = ++fillings;
+  while (rows.length > processes.length) {
+    const { parentElement: group } = rows.at(-1);
+    rows.pop().remove();
+    if (group.rows.length === 0) group.remove();
+  }
   for (let index = 0; index < processes.length; ++index) {
-    row ??= addRow(rows, index);
-    fillRow(row, processes[index]);
-    row = row.nextElementSibling;
-    if (index % rowsAtOnce !== rowsAtOnce - 1) continue;
-    await new Promise((resolve) => setTimeout(resolve));
+    if (index === rows.length) rows.push(addRow(index));
+    fillRow(rows[index], processes[index]);
+    if (index % rowsOfGroup !== rowsOfGroup - 1 && index < processes.length - 1) continue;
+    rows[index].parentElement.hidden = false;
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
     if (filling !== fillings || shown !== "processes") return; // a newer state is shown
   }
 }
@@ -357,11 +369,12 @@ async function showVerdict() {
 
 // ---- Views, keys, and the clock. ----
 
-const views = ["processes", "logs", "curves", "servers", "verdict"];
+const views = ["processes", "logs", "timeline", "curves", "servers", "verdict"];
 let shown = "processes";
 
 function show(view) {
   shown = view;
+  if (view === "processes") for (const group of [...byId("rows").tBodies].slice(2)) group.hidden = true; // one by one
   for (const one of views) {
     byId(one).hidden = one !== view;
     byId("tab-" + one).setAttribute("aria-selected", String(one === view));
@@ -369,6 +382,7 @@ function show(view) {
   }
   if (view === "curves" && curves) drawCurves();
   if (view === "logs") list.go(list.first);
+  if (view === "timeline") timeline.choose(timeline.row, timeline.at);
   if (view === "processes" && state) guarded(showProcesses)();
 }
 
@@ -423,8 +437,9 @@ const turn = guarded(async () => {
   ++turns;
   await lookForJobs();
   if (!job || !job.running) return;
-  if (shown === "processes" || turns % 5 === 0) await showState();
+  if (shown === "processes" || shown === "timeline" || turns % 5 === 0) await showState();
   if (shown === "logs") await (log.following ? log.takeArrived() : log.measure());
+  if (shown === "timeline" || byId("tab-timeline").hidden) await timeline.take();
   if (turns % 5 === 0 && (shown === "curves" || byId("tab-curves").hidden)) await showCurves();
   if (turns % 2 === 0 && (shown === "servers" || byId("tab-servers").hidden)) await showServers();
 });

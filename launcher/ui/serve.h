@@ -1,4 +1,4 @@
-// `fleetrun ui` from its listening socket to Ctrl-C.
+// The page from its listening socket to its end: Ctrl-C, or the end of the job that it belongs to.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,8 @@
 namespace fleetrun::launcher {
 
 /// Calls `ready` once browsers can ask, and serves them until SIGINT, SIGTERM or SIGHUP.
-/// Throws: Error(usage) when the one job that is to be shown is not there.
+/// One that belongs to a job goes on after that, for 2 s at most, until browsers that look have the verdict.
+/// Throws: Error(usage) when the one job that is to be shown is not there, and may not come either.
 void run_ui(UniqueFd listener, const UiGate& gate, UiSettings settings, const std::function<void()>& ready);
 
 }  // namespace fleetrun::launcher

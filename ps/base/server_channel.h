@@ -62,6 +62,8 @@ class Channel {
   /// Where requests to this server are best made: the heap, or memory that the server shares.
   /// Lives as long as the channel.
   virtual MessageSource messages() { return {}; }
+  /// How many connections to the server there have been: it grows when the server has been started again.
+  virtual std::uint64_t connections() const { return 1; }
   /// "server 0 at 127.0.0.1:40001", for messages.
   virtual const std::string& name() const noexcept = 0;
 };

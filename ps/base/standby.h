@@ -19,6 +19,9 @@ struct StandbyOptions {
   std::function<std::unique_ptr<Channel>(const std::atomic<bool>& give_up)> connect = {};
   /// How messages call that server.
   std::string name = {};
+  /// Grows when that server is somewhere else from then on: the connection is of no use any more. Empty: it
+  /// stays where it is.
+  std::function<std::uint64_t()> moves = {};
   /// After how long without a change the connection is tried.
   std::chrono::milliseconds idle{500};
 };

@@ -179,10 +179,16 @@ class ChannelClient final : public Client {
   std::uint64_t begin_save(const std::string& directory);
   /// Afterwards the same changes are on all servers, and no others come until each begins its cut.
   void settle();
-  std::vector<std::vector<SavedPiece>> save_parts(const std::string& directory, std::uint64_t save,
-                                                  SaveMode mode, const Changes& changes);
-  void save_all(const std::string& directory, SaveMode mode, const Changes& changes);
-  void commit_save(const std::vector<std::vector<SavedPiece>>& parts);
+  using SavedParts = std::vector<std::vector<SavedPiece>>;  // by server
+  SavedParts save_parts(const std::string& directory, std::uint64_t save, SaveMode mode,
+                        const Changes& changes, bool replaces);
+  void complete(const std::function<void()>& work);
+  SavedParts write_save(const std::string& directory, SaveMode mode, const Changes& changes,
+                        bool replaces = false);
+  void save_with(const std::string& directory, const std::function<void()>& work);
+  void save_text(const std::string& directory, SaveMode mode);
+  std::string load_all(const std::string& directory);
+  void commit_save(const SavedParts& parts);
   void end_save(bool committed);
   /// The saves that the servers have read: `wanted`, or the newest whole one of each for 0.
   std::vector<FoundSave> prepare_load(const std::string& directory, std::uint64_t wanted,

@@ -14,6 +14,8 @@ namespace fleetrun::ps {
 using wire::Header;
 using wire::Method;
 
+constexpr int kTries = 5;
+
 Message ChannelClient::directory_request(const Header& head, const std::string& directory, std::size_t more,
                                          const std::function<void(Writer&)>& write_more) const {
   wire::Draft draft = wire::draft(head, wire::text_size(directory) + more);
@@ -59,10 +61,9 @@ void ChannelClient::settle() {
   });
 }
 
-std::vector<std::vector<SavedPiece>> ChannelClient::save_parts(const std::string& directory,
-                                                               std::uint64_t save, SaveMode mode,
-                                                               const Changes& changes) {
-  std::vector<std::vector<SavedPiece>> parts(servers());
+ChannelClient::SavedParts ChannelClient::save_parts(const std::string& directory, std::uint64_t save,
+                                                    SaveMode mode, const Changes& changes, bool replaces) {
+  SavedParts parts(servers());
   const Header head = header(Method::save_part);
   ask_all(
       head,
@@ -71,7 +72,7 @@ std::vector<std::vector<SavedPiece>> ChannelClient::save_parts(const std::string
         return directory_request(head, directory, more, [&](Writer& writer) {
           writer.value(save);
           writer.value(mode);
-          writer.value(std::uint32_t{0});
+          writer.value(std::uint32_t{replaces ? 1u : 0u});
           writer.value(changes);
         });
       },
@@ -85,7 +86,7 @@ std::vector<std::vector<SavedPiece>> ChannelClient::save_parts(const std::string
   return parts;
 }
 
-void ChannelClient::commit_save(const std::vector<std::vector<SavedPiece>>& parts) {
+void ChannelClient::commit_save(const SavedParts& parts) {
   const Header head = header(Method::save_commit);
   std::size_t size = sizeof(std::uint32_t);
   for (const auto& pieces : parts) size += sizeof(std::uint32_t) + pieces.size() * 2 * sizeof(std::uint64_t);
@@ -112,26 +113,35 @@ void ChannelClient::end_save(bool committed) {
   });
 }
 
-void ChannelClient::save(const std::string& directory, SaveMode mode) {
-  if (!before_.is_under_way()) save_all(directory, mode, {});
+// Servers forget, with their process or the client's connection, what was begun but has no end: it is begun
+// once more with all of them. A call that fails again has another reason.
+void ChannelClient::complete(const std::function<void()>& work) {
+  const auto connections = [this] {
+    std::uint64_t all = 0;
+    for (const auto& channel : channels_) all += channel->connections();
+    return all;
+  };
+  for (int tries = 1;; ++tries) {
+    const std::uint64_t before = connections();
+    try {
+      return work();
+    } catch (const Error&) {
+      if (tries == kTries || connections() == before) throw;
+    }
+  }
 }
 
-std::uint64_t ChannelClient::export_rows(const std::string& directory, std::uint64_t since) {
-  if (before_.is_under_way()) return 0;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  // Unlike that of any export of servers before these: who follows those is told so.
-  const auto micros =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
-  const Changes changes{since, std::max(micros, since + 1)};
-  save_all(directory, since == 0 ? SaveMode::all : SaveMode::changes, changes);
-  return changes.number;
+ChannelClient::SavedParts ChannelClient::write_save(const std::string& directory, SaveMode mode,
+                                                    const Changes& changes, bool replaces) {
+  const std::uint64_t save = begin_save(directory);
+  settle();
+  return save_parts(directory, save, mode, changes, replaces);
 }
 
-void ChannelClient::save_all(const std::string& directory, SaveMode mode, const Changes& changes) {
+// What has begun is given up where it fails.
+void ChannelClient::save_with(const std::string& directory, const std::function<void()>& work) {
   try {
-    const std::uint64_t save = begin_save(directory);
-    settle();
-    commit_save(save_parts(directory, save, mode, changes));
+    work();
   } catch (Error& error) {
     try {
       end_save(false);
@@ -141,7 +151,36 @@ void ChannelClient::save_all(const std::string& directory, SaveMode mode, const 
     error.while_doing("saving to " + directory);
     throw;
   }
-  end_save(true);
+}
+
+void ChannelClient::save(const std::string& directory, SaveMode mode) {
+  if (before_.is_under_way()) return;
+  complete([&] {
+    save_with(directory, [&] { commit_save(write_save(directory, mode, {})); });
+    end_save(true);
+  });
+}
+
+// Its directory takes one export. Where a server may have committed this one, it is the one to be replaced.
+std::uint64_t ChannelClient::export_rows(const std::string& directory, std::uint64_t since) {
+  if (before_.is_under_way()) return 0;
+  std::uint64_t number = since;
+  bool may_be_there = false;
+  complete([&] {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    // Unlike that of any export of servers before these: who follows those is told so.
+    const auto micros =
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+    number = std::max(micros, number + 1);
+    const SaveMode mode = since == 0 ? SaveMode::all : SaveMode::changes;
+    save_with(directory, [&] {
+      const SavedParts parts = write_save(directory, mode, {since, number}, may_be_there);
+      may_be_there = true;
+      commit_save(parts);
+    });
+    end_save(true);
+  });
+  return number;
 }
 
 void ChannelClient::save_for_paddle(const std::string& directory, SaveMode mode) {
@@ -151,23 +190,18 @@ void ChannelClient::save_for_paddle(const std::string& directory, SaveMode mode)
                     " servers hold them by its hash",
                 "save as usual, load that in a process without servers, and save from there");
   }
-  if (before_.is_under_way()) return;
-  try {
+  if (!before_.is_under_way()) complete([&] { save_text(directory, mode); });
+}
+
+void ChannelClient::save_text(const std::string& directory, SaveMode mode) {
+  save_with(directory, [&] {
     begin_save(directory);
     settle();
     const Header head = header(Method::save_text);
     ask_all(head, [&](std::uint32_t) {
       return directory_request(head, directory, sizeof mode, [&](Writer& writer) { writer.value(mode); });
     });
-  } catch (Error& error) {
-    try {
-      end_save(false);
-    } catch (const Error&) {
-      // The first error says what went wrong.
-    }
-    error.while_doing("saving to " + directory);
-    throw;
-  }
+  });
   end_save(true);
 }
 
@@ -191,7 +225,12 @@ std::vector<FoundSave> ChannelClient::prepare_load(const std::string& directory,
 }
 
 std::string ChannelClient::load(const std::string& directory) {
-  if (before_.is_under_way()) return {};
+  std::string fallen_back;
+  if (!before_.is_under_way()) complete([&] { fallen_back = load_all(directory); });
+  return fallen_back;
+}
+
+std::string ChannelClient::load_all(const std::string& directory) {
   std::string fallen_back;
   try {
     std::vector<FoundSave> saves = prepare_load(directory, 0, fallen_back);

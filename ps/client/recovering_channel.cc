@@ -284,6 +284,11 @@ std::unique_ptr<Call> RecoveringChannel::start(const wire::Header& header, Messa
   return std::make_unique<RecoveringCall>(state_, std::move(sent));
 }
 
+std::uint64_t RecoveringChannel::connections() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->generation;
+}
+
 MessageSource RecoveringChannel::messages() {
   const std::lock_guard lock(state_->mutex);
   return state_->channel ? state_->channel->messages() : MessageSource();

@@ -38,6 +38,7 @@ class RecoveringChannel final : public Channel {
   std::unique_ptr<Call> start(const wire::Header& header, Message request,
                               std::shared_ptr<Endings> endings) override;
   MessageSource messages() override;
+  std::uint64_t connections() const override;
   const std::string& name() const noexcept override { return name_; }
 
  private:

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <span>
 
 #include "runtime/base/crc32c.h"
@@ -33,6 +35,19 @@ inline std::uint32_t checksum_of_head(const RecordHead& head, std::uint64_t segm
                                       std::uint64_t at) noexcept {
   const std::array<std::uint64_t, 5> covered = {segment, at, head.length, head.kind, head.durable};
   return crc32c(std::as_bytes(std::span(covered)));
+}
+
+/// The record with which `bytes` begin, `at` bytes into the segment; none where they do not begin with a
+/// whole one.
+inline std::optional<RecordHead> whole_record(std::span<const std::byte> bytes, std::uint64_t segment,
+                                              std::uint64_t at) noexcept {
+  RecordHead head;
+  if (bytes.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.mark != RecordHead::kMark || head.length > bytes.size() - sizeof head) return std::nullopt;
+  const auto payload = bytes.subspan(sizeof head, head.length);
+  if (crc32c(payload, checksum_of_head(head, segment, at)) != head.checksum) return std::nullopt;
+  return head;
 }
 
 }  // namespace fleetrun::ps

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 
 #include "ps/durable/log_format.h"
 #include "ps/durable/write_log.h"
@@ -45,7 +44,7 @@ class Segment {
     if (head != SegmentHead{.segment = number_}) return cut_off(0, is_last);
     std::size_t at = sizeof head;
     while (at < bytes_.size()) {
-      const auto record = read(at);
+      const auto record = whole_record(std::span(bytes_).subspan(at), number_, at);
       if (!record) return cut_off(at, is_last);
       LogRecord out{record->kind, Reader(std::span(bytes_).subspan(at + sizeof *record, record->length))};
       take(out);
@@ -71,24 +70,13 @@ class Segment {
     return out;
   }
 
-  // The record that begins there, if one does.
-  std::optional<RecordHead> read(std::size_t at) const {
-    RecordHead head;
-    if (bytes_.size() - at < sizeof head) return std::nullopt;
-    std::memcpy(&head, bytes_.data() + at, sizeof head);
-    if (head.mark != RecordHead::kMark || head.length > bytes_.size() - at - sizeof head) return std::nullopt;
-    const auto payload = std::span(bytes_).subspan(at + sizeof head, head.length);
-    if (crc32c(payload, checksum_of_head(head, number_, at)) != head.checksum) return std::nullopt;
-    return head;
-  }
-
   std::uint64_t cut_off(std::size_t at, bool is_last) {
     const std::string what =
         at == 0 ? "it does not begin as segment " + std::to_string(number_) + " of a server's log"
                 : "a record is damaged";
     if (!is_last) fail(at, what + ", and another segment follows");
     for (std::size_t after = at + 1; after + sizeof(RecordHead) <= bytes_.size(); ++after) {
-      const auto record = read(after);
+      const auto record = whole_record(std::span(bytes_).subspan(after), number_, after);
       if (record && record->durable > at)
         fail(at,
              what + ", and it was safe when the record at byte " + std::to_string(after) + " was written");

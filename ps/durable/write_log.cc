@@ -134,6 +134,12 @@ std::uint64_t WriteLog::rotate() {
   return segment_;
 }
 
+void WriteLog::finish() {
+  const std::lock_guard lock(mutex_);
+  if (is_broken_) throw Error(ErrorKind::host, path_ + ": an earlier write to this log failed");
+  if (sync_ == LogSync::power) sync_file();
+}
+
 std::uint64_t WriteLog::bytes() const {
   const std::lock_guard lock(mutex_);
   return size_;

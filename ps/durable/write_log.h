@@ -48,6 +48,9 @@ class WriteLog {
   void when_safe(std::function<void()> then);
   /// What is appended from now on goes to a new segment, whose number is returned.
   std::uint64_t rotate();
+  /// Nothing is appended any more, and another log goes on after this one: what is there is made as safe as
+  /// rotate() makes it.
+  void finish();
   /// Of this segment.
   std::uint64_t bytes() const;
 

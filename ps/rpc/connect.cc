@@ -23,7 +23,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kSayWhoIsMissing{3};
 constexpr std::chrono::milliseconds kTryAgain{200};
+// One that was there, at first: where it has moved to another process (ps/rpc/hosted_servers.h), that one is
+// about to listen.
+constexpr std::chrono::milliseconds kTryAgainSoon{2}, kSoon{500};
 constexpr std::chrono::milliseconds kLookAtHellos{20};  // while connections are still being made
+constexpr std::chrono::milliseconds kLookAtMoves{20};   // whether servers are somewhere else by now
+
+// The servers that are being connected to are somewhere else by now.
+struct ServersMoved {};
 
 // A participant of a step in sync mode waits, with its push, for all others:
 // there can be no limit to their bytes together.
@@ -45,6 +52,7 @@ class Introduction {
   // Which servers the channels lead to, by rank.
   struct Among {
     std::uint32_t first = 0, servers = 0;
+    std::uint64_t moves = 0;  // ServerAddresses::moves() before their endpoints were read
   };
 
   Introduction(const ClientOptions& client, std::uint64_t incarnation,
@@ -62,12 +70,14 @@ class Introduction {
         endings_(std::make_shared<Endings>()),
         servers_(channels.size()) {}
 
+  /// Throws: ServersMoved; Error.
   Welcome run() {
     const auto deadline = started_ + options_.connect_timeout;
     bool said = false;
     for (;;) {
       for (std::uint32_t s = 0; s < channels_.size(); ++s) go_on(s);
       if (missing().empty()) return welcome_;
+      if (options_.addresses && options_.addresses->moves() != among_.moves) throw ServersMoved();
       if (Clock::now() >= deadline || (give_up_ && *give_up_)) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
         const bool looks_on = client_.trainer == wire::kObserver;
@@ -98,7 +108,8 @@ class Introduction {
     do {
       if (server.dial) continue;
       if (server.transport_kind == 0 && Clock::now() < server.again) return;
-      server.again = Clock::now() + kTryAgain;
+      const bool is_soon = give_up_ && Clock::now() < started_ + kSoon;
+      server.again = Clock::now() + (is_soon ? kTryAgainSoon : kTryAgain);
       server.dial.emplace(channels_[s]->endpoint(), channels_[s]->name(), options_.access, server.attempts,
                           transport_kinds_[server.transport_kind]);
     } while (!has_advanced(server));
@@ -156,6 +167,7 @@ class Introduction {
 
   // Until a connection gets on, a hello has ended, somebody is to be tried again, or `until`.
   void wait(Clock::time_point until) {
+    if (options_.addresses) until = std::min(until, Clock::now() + kLookAtMoves);
     std::vector<pollfd> dials;
     bool hellos = false;
     for (const Server& server : servers_) {
@@ -212,21 +224,37 @@ class Introduction {
 struct Introduced {
   std::uint64_t incarnation;
   std::shared_ptr<Answers> answers;  // shared by the channels
+  std::vector<std::string> endpoints;
   std::vector<std::unique_ptr<RpcChannel>> channels;
   Welcome welcome;
 
-  Introduced(const std::vector<std::string>& endpoints, const ClientOptions& client,
+  Introduced(const std::vector<std::string>& given, const ClientOptions& client,
              const ConnectOptions& options)
       : incarnation(client.identity != 0 ? client.identity : make_incarnation()) {
-    if (endpoints.empty()) throw Error(ErrorKind::config, "no parameter servers to connect to");
+    if (given.empty()) throw Error(ErrorKind::config, "no parameter servers to connect to");
     // gRPC's own lines would repeat, in other words, what our errors say.
     gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
     answers = make_answers();
+    while (!connect_to_all(client, options, given)) {
+    }
+  }
+
+  // False: servers have moved meanwhile.
+  bool connect_to_all(const ClientOptions& client, const ConnectOptions& options,
+                      const std::vector<std::string>& given) {
+    const std::uint64_t moves = options.addresses ? options.addresses->moves() : 0;
+    endpoints = options.addresses ? options.addresses->all() : given;
     const auto servers = static_cast<std::uint32_t>(endpoints.size());
+    channels.clear();
     for (std::uint32_t rank = 0; rank < servers; ++rank)
       channels.push_back(
           std::make_unique<RpcChannel>(rank, endpoints[rank], answers, channel_options(client, options)));
-    welcome = Introduction(client, incarnation, channels, options, {0, servers}).run();
+    try {
+      welcome = Introduction(client, incarnation, channels, options, {0, servers, moves}).run();
+      return true;
+    } catch (const ServersMoved&) {
+      return false;
+    }
   }
 
   std::vector<std::unique_ptr<Channel>> take_channels() {
@@ -252,17 +280,28 @@ struct Known {
                                          std::uint64_t answered) const {
     ConnectOptions patient = options;
     patient.connect_timeout = options.recover_within;
-    std::vector<std::unique_ptr<RpcChannel>> one;
-    one.push_back(std::make_unique<RpcChannel>(rank, endpoint, answers, channel_options(client, options)));
+    std::vector<std::unique_ptr<RpcChannel>> one(1);
+    std::optional<Welcome> found;
+    while (!found) {
+      const std::uint64_t moves = options.addresses ? options.addresses->moves() : 0;
+      const std::string at = options.addresses ? options.addresses->at(rank) : endpoint;
+      one[0] = std::make_unique<RpcChannel>(rank, at, answers, channel_options(client, options));
+      log::warning("trainer " + std::to_string(client.trainer) +
+                   (at == endpoint ? " has lost " + one[0]->name() + ", and waits for it to come back"
+                                   : " looks for " + one[0]->name()));
+      try {
+        found = Introduction(client, incarnation, one, patient, {rank, servers, moves}, &give_up).run();
+      } catch (const ServersMoved&) {
+      }
+    }
+    const Welcome& welcome = *found;
     const std::string name = one[0]->name();
-    log::warning("trainer " + std::to_string(client.trainer) + " has lost " + name +
-                 ", and waits for it to come back");
-    const Welcome welcome = Introduction(client, incarnation, one, patient, {rank, servers}, &give_up).run();
     if (welcome.servers.at(0) != server) {
       throw Error(ErrorKind::data, name + " was restarted without its data",
                   "start the job again; --ps_checkpoint DIR keeps it");
     }
     check_has(welcome, answered, name);
+    if (options.addresses) options.addresses->watch(rank, one[0]->endpoint(), on_lost);
     one[0]->when_lost(std::move(on_lost));
     log::info("trainer " + std::to_string(client.trainer) + " goes on with " + name);
     return std::move(one[0]);
@@ -271,7 +310,9 @@ struct Known {
 
 std::unique_ptr<Channel> recovering(Known known, std::unique_ptr<RpcChannel> channel) {
   const std::string name = channel->name();
-  const auto first = [&channel](std::function<void()> on_lost) -> std::unique_ptr<Channel> {
+  const auto first = [&channel, addresses = known.options.addresses,
+                      rank = known.rank](std::function<void()> on_lost) -> std::unique_ptr<Channel> {
+    if (addresses) addresses->watch(rank, channel->endpoint(), on_lost);
     channel->when_lost(std::move(on_lost));
     return std::move(channel);
   };
@@ -298,12 +339,12 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
                  "that one pushed stays, and what is read again counts twice (RESTARTED TRAINERS in "
                  "fleetrun-ps(7))");
   }
-  const auto servers = static_cast<std::uint32_t>(endpoints.size());
+  const auto servers = static_cast<std::uint32_t>(introduced.endpoints.size());
   std::vector<std::unique_ptr<Channel>> channels;
   for (std::uint32_t rank = 0; rank < servers; ++rank) {
     Known known{rank,
                 servers,
-                endpoints[rank],
+                introduced.endpoints[rank],
                 client,
                 options,
                 introduced.incarnation,

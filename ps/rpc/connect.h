@@ -14,6 +14,7 @@
 #include "ps/client/client.h"
 #include "ps/client/observer.h"
 #include "ps/rpc/access.h"
+#include "ps/rpc/server_addresses.h"
 #include "ps/rpc/transport.h"
 
 namespace fleetrun::ps {
@@ -28,6 +29,9 @@ struct ConnectOptions {
   std::chrono::milliseconds recover_within{0};
   /// A server that shows no sign of life for so long, because it is stopped or its host is cut off, is gone.
   std::chrono::milliseconds silence{15000};
+  /// Where servers may move to another host (with recover_within): the endpoints that they are given, and
+  /// where they are from then on.
+  std::shared_ptr<ServerAddresses> addresses = nullptr;
 };
 
 /// Connects to all servers ("host:port", in rank order) and compares the tables with theirs.

@@ -263,6 +263,7 @@ struct RpcServer::State {
   std::optional<AuthenticatingAcceptor> authenticating_acceptor;
   std::optional<MetricsFile> metrics_file;
   std::once_flag shut_down_once;
+  bool is_cut_off = false;
   std::optional<Patience> patience;  // where trainers may come back
 
   State(const ServerOptions& options, const std::string& wanted, RpcServerOptions in_rpc)
@@ -310,7 +311,11 @@ struct RpcServer::State {
   void go_on() {
     const auto& recovery = server.recovery();
     if (!recovery) return;
-    if (recovery->standby.empty())
+    if (recovery->has_moved)
+      log::info("server " + std::to_string(rank) + " has moved here, with checkpoint " +
+                std::to_string(recovery->checkpoint) + " and " + std::to_string(recovery->records) +
+                " records of its log");
+    else if (recovery->standby.empty())
       log::info("server " + std::to_string(rank) + " goes on from checkpoint " +
                 std::to_string(recovery->checkpoint) + " and " + std::to_string(recovery->records) +
                 " records of its log");
@@ -400,7 +405,30 @@ struct RpcServer::State {
     }
   }
 
+  // Nobody is told anything: trainers see their connections end, and come again. Those they make now are
+  // refused, until the other process listens.
+  void cut_off() {
+    metrics_file.reset();
+    authenticating_acceptor.reset();
+    server.release();
+    if (shared_memory) shared_memory->cut_off();
+    live.close();
+    if (listening) listening->Shutdown(std::chrono::system_clock::now());
+    is_cut_off = true;
+  }
+
+  void end_cut_off() {
+    server.end_handed_on();
+    slow.finish();
+    if (shared_memory) shared_memory->stop();
+    if (!listening) return;
+    live.wait_for_none();
+    queue->Shutdown();
+    for (std::thread& thread : threads) thread.join();
+  }
+
   void shut_down() {
+    if (is_cut_off) return end_cut_off();
     if (!listening) return server.close();
     // Whoever waits for another trainer is told; what is being answered has some seconds to finish.
     metrics_file.reset();
@@ -475,6 +503,21 @@ void RpcServer::wait() {
 
 void RpcServer::stop() noexcept {
   state_->ring();
+}
+
+bool RpcServer::has_ended() const noexcept {
+  pollfd wake{state_->wake, POLLIN, 0};
+  return ::poll(&wake, 1, 0) > 0;
+}
+
+Server& RpcServer::server() noexcept {
+  return state_->server;
+}
+
+bool RpcServer::hand_on(std::uint64_t offer, const std::function<void()>& commit) {
+  if (!state_->server.hand_on(offer, commit)) return false;
+  state_->cut_off();
+  return true;
 }
 
 }  // namespace fleetrun::ps

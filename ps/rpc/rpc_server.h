@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -61,6 +62,14 @@ class RpcServer {
   /// May be called from any thread and from a signal handler (it is one write to an eventfd); wait() then
   /// returns.
   void stop() noexcept;
+  /// Whether wait() would return at once.
+  bool has_ended() const noexcept;
+
+  /// Where the server can move to another process (ps/server/server.h).
+  Server& server() noexcept;
+  /// Server::hand_on(). Once it is handed on its connections end, and trainers find the other process at the
+  /// same endpoint; all that is left is to destroy this.
+  bool hand_on(std::uint64_t offer, const std::function<void()>& commit);
 
  private:
   struct State;

@@ -2,9 +2,9 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <chrono>
-#include <map>
+#include <functional>
+#include <utility>
 
 #include "ps/client/channel_client.h"
 #include "ps/client/observer.h"
@@ -22,10 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kConnect{15};  // as long as a silent server may take elsewhere
 constexpr int kLookAroundMs = 50;
 
-std::string host_of(const std::string& endpoint) {
-  return endpoint.substr(0, endpoint.rfind(':'));
-}
-
 std::string name_of_server(std::uint32_t rank) {
   return "server " + std::to_string(rank);
 }
@@ -33,22 +29,31 @@ std::string name_of_server(std::uint32_t rank) {
 // A connection to one server, which has accepted the hello of an observer.
 class Link {
  public:
-  Link(std::uint32_t rank, std::vector<std::string> endpoints, Access access, Transport transport)
-      : rank_(rank), endpoints_(std::move(endpoints)), access_(std::move(access)), transport_(transport) {}
+  Link(std::uint32_t rank, std::shared_ptr<ServerAddresses> addresses, Access access, Transport transport,
+       std::string own)
+      : rank_(rank),
+        addresses_(std::move(addresses)),
+        access_(std::move(access)),
+        transport_(transport),
+        own_(std::move(own)) {}
 
   std::unique_ptr<Channel> connect(const std::atomic<bool>& give_up) const {
     const Clock::time_point deadline = Clock::now() + kConnect;
+    const std::uint64_t moves = addresses_->moves(rank_);
     auto channel =
-        std::make_unique<RpcChannel>(rank_, endpoints_[rank_], make_answers(), RpcChannelOptions{});
-    Dial dial = reach(channel->name(), give_up, deadline);
+        std::make_unique<RpcChannel>(rank_, addresses_->at(rank_), make_answers(), RpcChannelOptions{});
+    if (channel->endpoint() == own_)
+      throw Error(ErrorKind::network, name_of_server(rank_) + " is in this process since its host was lost");
+    const auto gives_up = [&] { return give_up || addresses_->moves(rank_) != moves; };
+    Dial dial = reach(*channel, gives_up, deadline);
     channel->use(dial);
     const auto endings = std::make_shared<Endings>();
-    const auto servers = static_cast<std::uint32_t>(endpoints_.size());
+    const auto servers = static_cast<std::uint32_t>(addresses_->all().size());
     const auto hello = channel->start_hello(
         make_hello(observer_options(), make_incarnation(), rank_, servers, channel->connection()), endings,
         std::chrono::system_clock::now() + kConnect);
     while (!endings->wait(1, Clock::now() + std::chrono::milliseconds(kLookAroundMs)))
-      if (give_up || Clock::now() >= deadline) fail(channel->name(), "it does not answer");
+      if (gives_up() || Clock::now() >= deadline) fail(channel->name(), "it does not answer");
     hello->result();
     return channel;
   }
@@ -59,13 +64,15 @@ class Link {
   }
 
   // Who refuses a connection is not there, and is not waited for.
-  Dial reach(const std::string& name, const std::atomic<bool>& give_up, Clock::time_point deadline) const {
+  Dial reach(const RpcChannel& channel, const std::function<bool()>& gives_up,
+             Clock::time_point deadline) const {
+    const std::string& name = channel.name();
     std::string why;
     for (const TransportKind kind : {TransportKind::unix_socket, TransportKind::tcp}) {
       if (!offers(transport_, kind)) continue;
-      Dial dial(endpoints_[rank_], name, access_, 0, kind);
+      Dial dial(channel.endpoint(), name, access_, 0, kind);
       for (dial.advance(); !dial.is_connected() && !dial.has_failed(); dial.advance()) {
-        if (give_up || Clock::now() >= deadline) fail(name, "it does not answer");
+        if (gives_up() || Clock::now() >= deadline) fail(name, "it does not answer");
         pollfd wanted = dial.wanted();
         ::poll(&wanted, 1, kLookAroundMs);
       }
@@ -76,44 +83,27 @@ class Link {
   }
 
   std::uint32_t rank_;
-  std::vector<std::string> endpoints_;
+  std::shared_ptr<ServerAddresses> addresses_;  // shared with who is told of moves
   Access access_;
   Transport transport_;
+  std::string own_;
 };
 
 }  // namespace
 
-std::uint32_t standby_of(std::uint32_t rank, const std::vector<std::string>& endpoints) {
-  if (endpoints.size() < 2)
-    throw Error(ErrorKind::config, "a server's standby is another server, and there is one",
-                "start two or more: --server_num=2");
-  std::vector<std::string> hosts;
-  std::map<std::string, std::vector<std::uint32_t>> on;
-  std::size_t place = 0;  // among those of its host
-  for (std::uint32_t other = 0; other < endpoints.size(); ++other) {
-    const std::string host = host_of(endpoints[other]);
-    if (!on.contains(host)) hosts.push_back(host);
-    if (other == rank) place = on[host].size();
-    on[host].push_back(other);
-  }
-  const auto mine = std::ranges::find(hosts, host_of(endpoints.at(rank))) - hosts.begin();
-  if (hosts.size() == 1) ++place;
-  const auto& there = on[hosts[(static_cast<std::size_t>(mine) + 1) % hosts.size()]];
-  return there[place % there.size()];
-}
-
-StandbyOptions standby_at(std::uint32_t rank, const std::vector<std::string>& endpoints, const Access& access,
-                          Transport transport) {
-  const std::uint32_t holder = standby_of(rank, endpoints);
+StandbyOptions standby_at(std::uint32_t rank, std::shared_ptr<ServerAddresses> addresses,
+                          const Access& access, Transport transport, const std::string& own) {
+  const std::uint32_t holder = standby_of(rank, addresses->all());
   StandbyOptions out;
   out.name = name_of_server(holder);
-  out.connect = [link = Link(holder, endpoints, access, transport)](const std::atomic<bool>& give_up) {
-    return link.connect(give_up);
-  };
+  out.moves = [addresses, holder] { return addresses->moves(holder); };
+  out.connect = [link = Link(holder, std::move(addresses), access, transport, own)](
+                    const std::atomic<bool>& give_up) { return link.connect(give_up); };
   return out;
 }
 
-StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank) {
+StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank,
+                                  const std::shared_ptr<ServerAddresses>& addresses) {
   const std::string replicas = environ.value_or("FLEETRUN_PS_REPLICAS", "0");
   if (replicas == "0" || replicas.empty()) return {};
   if (replicas != "1")
@@ -122,8 +112,8 @@ StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank) {
   if (environ.value_or("FLEETRUN_PS_CHECKPOINT", "").empty())
     throw Error(ErrorKind::config, "FLEETRUN_PS_REPLICAS=1 without FLEETRUN_PS_CHECKPOINT",
                 "a standby is for servers that are started again: --ps_checkpoint or --max_restart");
-  return standby_at(rank, split(environ.value_or("PADDLE_PSERVERS_IP_PORT_LIST", ""), ','),
-                    access_of(environ), transport_of(environ));
+  return standby_at(rank, addresses, access_of(environ), transport_of(environ),
+                    environ.value_or("FLEETRUN_PS_STANDBY", ""));
 }
 
 }  // namespace fleetrun::ps

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ps/base/standby.h"
 #include "ps/rpc/access.h"
+#include "ps/rpc/server_addresses.h"
 #include "ps/rpc/transport.h"
+#include "runtime/base/standby_ring.h"
 
 namespace fleetrun {
 class Environ;
@@ -15,16 +18,15 @@ class Environ;
 
 namespace fleetrun::ps {
 
-/// The server that holds the standby of `rank`: one of the next host in the order of `endpoints`, as many to
-/// each as that has; on a single host the next server. Throws: Error(config) where there is no other.
-std::uint32_t standby_of(std::uint32_t rank, const std::vector<std::string>& endpoints);
+/// Of the server `rank`, whose holder follows from where all servers are now. Where the transport has unix
+/// sockets they are tried first. `own`: where this process takes the place of servers of a lost host, which
+/// can hold nothing for it then.
+StandbyOptions standby_at(std::uint32_t rank, std::shared_ptr<ServerAddresses> addresses,
+                          const Access& access, Transport transport, const std::string& own = {});
 
-/// Of the server `rank`. Where the transport has unix sockets they are tried first.
-StandbyOptions standby_at(std::uint32_t rank, const std::vector<std::string>& endpoints, const Access& access,
-                          Transport transport);
-
-/// FLEETRUN_PS_REPLICAS (0 or 1), the endpoints and FLEETRUN_PS_CHECKPOINT from a server's environment.
+/// FLEETRUN_PS_REPLICAS (0 or 1), FLEETRUN_PS_STANDBY and FLEETRUN_PS_CHECKPOINT from a server's environment.
 /// Throws: Error(config) for another number, and for one server or none that keeps its state.
-StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank);
+StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank,
+                                  const std::shared_ptr<ServerAddresses>& addresses);
 
 }  // namespace fleetrun::ps

@@ -50,6 +50,13 @@ Server::~Server() {
 
 void Server::handle(const wire::Header& header, Reader body, Respond respond,
                     const MessageSource& answers) noexcept {
+  const RequestGate::Pass pass(state_->gate, [&]() -> RequestGate::Parked {
+    return [this, header, body, respond, answers](bool goes_on) {
+      if (goes_on) return handle(header, body, respond, answers);
+      respond(Error(ErrorKind::network, name_of(state_->options) + " has moved to another process"));
+    };
+  });
+  if (!pass) return;
   const Span span(state_->tracks.of_this_thread(), wire::to_string(header.method), "request");
   Respond counted = Metrics::count(state_->metrics, header.method, body.remaining(), std::move(respond));
   state_->handle(header, std::move(body), std::move(counted), answers);
@@ -71,6 +78,8 @@ void Server::State::handle(const wire::Header& header, Reader body, Respond mine
 }
 
 std::vector<std::uint32_t> Server::update(const MembershipUpdate& membership_update) {
+  const RequestGate::Pass pass(state_->gate);
+  if (!pass) return {};
   return state_->barrier_service.update(membership_update);
 }
 
@@ -83,19 +92,27 @@ bool Server::is_stale(const wire::Header& header) const noexcept {
 }
 
 bool Server::lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
+  const RequestGate::Pass pass(state_->gate);
+  if (!pass) return false;
   const bool went = state_->barrier_service.leave_for_now(trainer, incarnation, connection);
   // Told twice of the same end: give_up() is due already.
   if (state_->options.recover_within.count() > 0) return went;
-  give_up(trainer, incarnation, connection);
+  state_->give_up(trainer, incarnation, connection);
   return false;
 }
 
 void Server::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
+  const RequestGate::Pass pass(state_->gate);
+  if (pass) state_->give_up(trainer, incarnation, connection);
+}
+
+void Server::State::give_up(std::uint32_t trainer, std::uint64_t incarnation,
+                            std::uint64_t connection) noexcept {
   try {
-    if (!state_->barrier_service.give_up(trainer, incarnation, connection)) return;
-    state_->write_barrier.end({trainer, incarnation});
-    state_->lost_saver(trainer);
-    state_->leave_bound(trainer);
+    if (!barrier_service.give_up(trainer, incarnation, connection)) return;
+    write_barrier.end({trainer, incarnation});
+    lost_saver(trainer);
+    leave_bound(trainer);
   } catch (const std::exception&) {
     // The log is full: the next change will say so.
   }

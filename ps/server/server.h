@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@
 #include "runtime/base/timeline.h"
 
 namespace fleetrun::ps {
+
+class FollowedServer;
 
 struct ServerOptions {
   std::uint32_t rank = 0;
@@ -54,6 +57,10 @@ struct ServerOptions {
   RowClock clock = seconds_now;
   /// How often a thread of the server calls expire_some(); 0: never.
   std::chrono::milliseconds expiry_interval{1000};
+  /// Where servers move between processes: the process that serves this one, and, where it has moved or comes
+  /// from a standby, what that process has of it. Only with Durability::directory.
+  std::optional<std::uint32_t> process = {};
+  std::shared_ptr<FollowedServer> followed = {};
 };
 
 /// How a server that was started again has found itself.
@@ -66,6 +73,8 @@ struct Recovery {
   std::string fallen_back = {};
   /// The server that held its standby, where it goes on from that; there is no checkpoint then.
   std::string standby = {};
+  /// It has moved here from another process, which has ended it.
+  bool has_moved = false;
 };
 
 /// Threads: all calls may be made from several threads at once.
@@ -123,8 +132,54 @@ class Server {
   /// whose changes would be gone; the tables are unchanged then.
   std::string load(const std::string& directory);
 
+  // Where another process is to go on with it (server_moving.cc).
+
+  /// Makes a checkpoint from which, and from the log on, another process can follow. Returns the number of
+  /// that offer; 0: not now. Until it is withdrawn no other checkpoint is made. Throws: Error(host).
+  std::uint64_t offer();
+  /// The offer that holds; 0: none. It ends by itself when the tables become others than the log says.
+  std::uint64_t offered() const noexcept;
+  void withdraw_offer() noexcept;
+  /// Stops the server between two requests, and calls `commit`: from there on another process has it. What
+  /// has come and not been answered, and what comes, is never answered. False: not now, and all goes on.
+  /// Throws: what `commit` throws; all goes on then.
+  bool hand_on(std::uint64_t offer, const std::function<void()>& commit);
+  /// After hand_on(), once nobody comes here any more: the other process gets log and directory.
+  void release() noexcept;
+  /// The state of a server for which this one stands by, for a server that is made from it here, once nobody
+  /// else can serve it any more: whoever still does is refused from then on. Null where it does not have all
+  /// that was answered.
+  std::shared_ptr<FollowedServer> take_held(std::uint32_t rank);
+  /// After release(), once nobody hears it any more: ends what waits.
+  void end_handed_on() noexcept;
+
  private:
+  friend class FollowedServer;
   struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// What another process's server has, made from its checkpoint and kept up with by its log, or held for it
+/// (Server::take_held()).
+///
+/// Threads: one at a time.
+class FollowedServer {
+ public:
+  /// Loads the newest checkpoint. Throws: Error, also where it is being replaced.
+  explicit FollowedServer(const ServerOptions& options);
+  ~FollowedServer();
+  FollowedServer(const FollowedServer&) = delete;
+  FollowedServer& operator=(const FollowedServer&) = delete;
+
+  /// Takes what has come to the log since. Returns how many records. Throws: Error.
+  std::uint64_t follow();
+  /// Whether the directory is this process's now: the other has released it, and all of the log is here.
+  bool take_directory();
+
+ private:
+  friend class Server;
+  struct State;
+  explicit FollowedServer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -71,6 +71,7 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
   durable = std::make_unique<Durable>();
   durable->directory = directory_of_server(options.durability.directory, options.rank);
   durable->report = std::move(report);
+  if (options.followed) return take_over_followed();
   durable->lock = lock_directory(durable->directory);
   const Owner mine{options.durability.run, describe(options)};
   if (options.standby.connect) {
@@ -103,8 +104,13 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
     make_checkpoint();
     return write_owner(durable->directory, mine);
   }
+  begin_directory();
+}
+
+// What it has now is all that there is.
+void Server::State::begin_directory() {
   clear_directory(durable->directory);
-  write_owner(durable->directory, mine);
+  write_owner(durable->directory, {options.durability.run, describe(options)});
   begin_log(1);
   make_checkpoint();
 }
@@ -175,8 +181,11 @@ void Server::State::start_checkpoints() {
   if (recovery && !recovery->standby.empty()) durable->checkpointer->wake();
 }
 
-void Server::State::make_checkpoint() {
+void Server::State::make_checkpoint(std::uint64_t offer) {
   const std::lock_guard lock(durable->making);
+  // Who follows the server reads the checkpoint before this one, and its log.
+  if (is_handed_on || (offered != 0 && offer == 0)) return;
+  const std::uint64_t tables_then = other_tables;
   Manifest manifest;
   manifest.save = next_save(durable->directory);
   manifest.parts.resize(place.servers);
@@ -191,11 +200,14 @@ void Server::State::make_checkpoint() {
   // it is taken where this one turns out to be damaged.
   remove_log_before(durable->directory, durable->first_segment);
   durable->first_segment = segment;
+  offered = offer;
+  if (other_tables != tables_then) offered = 0;
 }
 
 void Server::State::wake_checkpointer() {
   const std::uint64_t limit = options.durability.log_bytes;
-  if (limit != 0 && durable->checkpointer && durable->log->bytes() >= limit) durable->checkpointer->wake();
+  if (limit == 0 || !durable->checkpointer || offered != 0) return;
+  if (durable->log->bytes() >= limit) durable->checkpointer->wake();
 }
 
 void Server::State::keep(Kept kind, const BytePieces& payload) {
@@ -252,7 +264,7 @@ void Server::State::keep_event(const BarrierEvent& event) {
 }
 
 void Server::State::when_safe(std::function<void()> then) {
-  if (!log_is_open) return then();
+  if (!log_is_open || is_handed_on) return then();
   if (!following) return durable->log->when_safe(std::move(then));
   durable->log->when_safe(
       [this, then = std::move(then)]() mutable { following->feed.when_safe(std::move(then)); });

@@ -33,15 +33,17 @@ class BetweenChanges {
 }  // namespace
 
 std::uint64_t Server::expire_some() {
-  return state_->expire_some();
+  const RequestGate::Pass pass(state_->gate);
+  return pass ? state_->expire_some() : 0;
 }
 
 void Server::State::start_expiry() {
   const auto expires = [](const TableConfig& table) { return table.expire_seconds != 0; };
   if (std::ranges::none_of(options.tables, expires)) return;
   expirer = std::make_unique<Checkpointer>(options.expiry_interval, [this] {
+    const RequestGate::Pass pass(gate);
     try {
-      expire_some();
+      if (pass) expire_some();
     } catch (const Error& error) {
       if (durable) durable->report(error, false);
     }

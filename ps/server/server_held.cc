@@ -8,6 +8,7 @@
 #include "ps/client/channel_client.h"
 #include "ps/durable/checkpoint.h"
 #include "ps/durable/log_feed.h"
+#include "ps/server/followed_server.h"
 #include "ps/server/server_standby.h"
 
 namespace fleetrun::ps {
@@ -32,8 +33,11 @@ ServerOptions Server::State::options_of(std::uint32_t rank) const {
 }
 
 void Server::State::check_stream(const Held& held, std::uint64_t stream, std::uint32_t rank) const {
-  if (held.stream == stream) return;
   const std::string whose = "server " + std::to_string(rank);
+  if (held.is_taken)
+    throw Error(ErrorKind::config, "the process of " + name_of(options) + " serves for " + whose +
+                                       ", whose host was taken for lost");
+  if (held.stream == stream) return;
   if (held.stream == 0)
     throw Error(ErrorKind::network, name_of(options) + " has nothing of " + whose + " any more");
   throw Error(ErrorKind::config,
@@ -45,7 +49,7 @@ Message Server::State::follow(Reader& body) {
   const std::shared_ptr<Held> of_rank = held_of(head.rank);
   Held& held = *of_rank;
   const std::lock_guard lock(held.mutex);
-  if (head.what != FollowHead::begin) check_stream(held, head.stream, head.rank);
+  if (head.what != FollowHead::begin || held.is_taken) check_stream(held, head.stream, head.rank);
   try {
     take_followed(held, head, body);
   } catch (...) {
@@ -108,7 +112,7 @@ Message Server::State::hand_back(Reader& body) {
   const std::shared_ptr<Held> of_rank = held_of(asked.rank);
   Held& held = *of_rank;
   const std::lock_guard lock(held.mutex);
-  if (asked.what == HandBack::piece) {
+  if (asked.what == HandBack::piece || held.is_taken) {
     check_stream(held, asked.stream, asked.rank);
     if (!held.given || asked.piece_number >= held.given->count())
       throw Error(ErrorKind::data, name_of(options) + " has no such piece to hand back");
@@ -146,9 +150,23 @@ std::vector<HeldStat> Server::State::held_stats() const {
   std::vector<HeldStat> out;
   for (const auto& [rank, held] : all) {
     const std::lock_guard lock(held->mutex);
-    out.push_back({rank, held->records, held->is_guarded});
+    if (!held->is_taken) out.push_back({rank, held->records, held->is_guarded});
   }
   return out;
+}
+
+std::shared_ptr<FollowedServer> Server::take_held(std::uint32_t rank) {
+  const std::shared_ptr<State::Held> of_rank = state_->held_of(rank);
+  State::Held& held = *of_rank;
+  const std::lock_guard lock(held.mutex);
+  const bool has_it = held.is_guarded && !held.is_taken;
+  auto taken = std::make_unique<FollowedServer::State>();
+  taken->replica = std::move(held.replica);
+  taken->records = held.records;
+  held.is_taken = true;
+  held.drop();
+  if (!has_it) return nullptr;
+  return std::shared_ptr<FollowedServer>(new FollowedServer(std::move(taken)));
 }
 
 }  // namespace fleetrun::ps

@@ -23,6 +23,7 @@ struct Server::State::Held {
   std::uint64_t position = 0;      // records of the stream so far
   std::uint64_t records = 0;       // in all
   bool is_guarded = false;         // only then it has all that was answered
+  bool is_taken = false;           // this host goes on with it: its own is lost
   std::unique_ptr<PartPieces> given;
 
   void drop() {

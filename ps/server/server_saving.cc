@@ -237,11 +237,12 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   name.directory = wire::read_text(body);
   name.save = body.value<std::uint64_t>();
   const auto mode = body.value<std::uint32_t>();
-  static_cast<void>(body.value<std::uint32_t>());
+  const bool replaces = body.value<std::uint32_t>() != 0;  // an export that this one repeats
   name.changes = body.value<Changes>();
   wire::expect_end(body);
   name.mode = name.changes.since != 0 ? SaveMode::changes : save_mode_of(mode);
-  if (!dataset::is_remote(name.directory)) check_replaceable(name.directory, name.changes);
+  if (!dataset::is_remote(name.directory))
+    check_replaceable(name.directory, replaces ? Changes{} : name.changes);
   name.generation = header.generation;
   const bool is_run =
       options.run.size() <= 64 && options.run.find_first_not_of("0123456789abcdef") == std::string::npos;

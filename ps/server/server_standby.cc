@@ -38,9 +38,11 @@ class Asked {
   Asked(Channel& channel, wire::Header header, Message request)
       : endings_(std::make_shared<Endings>()), call_(channel.start(header, std::move(request), endings_)) {}
 
-  Reader wait(const std::atomic<bool>& ending) {
-    while (!endings_->wait(1, std::chrono::steady_clock::now() + kLookAround))
-      if (ending) throw Error(ErrorKind::network, "this server is ending");
+  Reader wait(const Following& mine) {
+    while (!endings_->wait(1, std::chrono::steady_clock::now() + kLookAround)) {
+      if (mine.ending) throw Error(ErrorKind::network, "this server is ending");
+      if (mine.has_moved()) throw Error(ErrorKind::network, "the host of its standby is lost");
+    }
     return call_->result();
   }
 
@@ -111,7 +113,7 @@ bool Server::State::take_back() {
   try {
     const auto channel = reach_standby();
     found = ask_back(*channel, {options.rank, HandBack::ask}, owner_text(options, options))
-                .wait(following->ending)
+                .wait(*following)
                 .value<HandedBack>();
     following->generation = found.generation;
     if (found.stream == 0) return false;
@@ -122,7 +124,7 @@ bool Server::State::take_back() {
     Asked next = ask_for(0);
     for (std::uint64_t piece = 0; piece < found.pieces; ++piece) {
       Asked here = std::move(next);
-      Reader answer = here.wait(following->ending);
+      Reader answer = here.wait(*following);
       if (piece + 1 < found.pieces) next = ask_for(piece + 1);  // it is made while this one is read
       const auto digest = answer.value<std::uint64_t>();
       Message copy;
@@ -162,8 +164,9 @@ void Server::State::end_following() noexcept {
 // Its tables are no longer what the log says: before anybody hears of that, the standby must not hand them
 // back.
 void Server::State::begin_standby_anew() {
+  ++other_tables;
+  offered = 0;
   if (!following) return;
-  ++following->other_tables;
   if (!following->feed.is_guarded()) return;
   following->begins_anew = true;
   following->feed.wake();
@@ -185,6 +188,7 @@ void Server::State::follow_on() {
   bool is_said = false;
   while (!following->ending) {
     auto again = kTryAgain;
+    following->look_where(options.standby);
     try {
       const auto channel = reach_standby();
       if (following->stream == 0) attach(*channel);
@@ -214,30 +218,27 @@ void Server::State::attach(Channel& channel) {
   Following& mine = *following;
   const std::string owner = owner_text(options, options);
   if (mine.generation == 0)
-    mine.generation = ask_back(channel, {options.rank, HandBack::claim}, owner)
-                          .wait(mine.ending)
-                          .value<HandedBack>()
-                          .generation;
-  const std::uint64_t tables_then = mine.other_tables;
+    mine.generation =
+        ask_back(channel, {options.rank, HandBack::claim}, owner).wait(mine).value<HandedBack>().generation;
+  const std::uint64_t tables_then = other_tables;
   Moment moment = take_moment([&] { mine.feed.open(); });
   const PartPieces pieces(place, options.tables, std::move(moment.cut), named_state(moment.kept));
   mine.stream = make_incarnation();
   Bytes text;
   text.text(owner);
   tell(channel, {options.rank, FollowHead::begin, mine.stream, mine.generation, pieces.count()}, text.bytes())
-      .wait(mine.ending);
+      .wait(mine);
   for (std::uint32_t piece = 0; piece < pieces.count(); ++piece) {
     std::vector<std::byte> bytes;
     const SavedPiece written = pieces.write(piece, bytes);
-    tell(channel, {options.rank, FollowHead::piece, mine.stream, piece, written.digest}, bytes)
-        .wait(mine.ending);
+    tell(channel, {options.rank, FollowHead::piece, mine.stream, piece, written.digest}, bytes).wait(mine);
   }
   mine.feed.guard();
-  if (mine.other_tables != tables_then) throw Error(ErrorKind::network, kOtherTables);
+  if (other_tables != tables_then) throw Error(ErrorKind::network, kOtherTables);
   const LogBatch batch = mine.feed.take({});
   tell(channel, {options.rank, FollowHead::guard, mine.stream, batch.first, batch.records},
        batch.bytes.bytes())
-      .wait(mine.ending);
+      .wait(mine);
   std::error_code ignored;
   std::filesystem::remove(alone_path(durable->directory), ignored);
   mine.feed.reached(batch.first + batch.records);
@@ -248,12 +249,12 @@ void Server::State::send_records(Channel& channel) {
   while (!mine.ending) {
     const LogBatch batch = mine.feed.take(options.standby.idle);
     if (mine.begins_anew) {
-      tell(channel, {options.rank, FollowHead::drop, mine.stream}, {}).wait(mine.ending);
+      tell(channel, {options.rank, FollowHead::drop, mine.stream}, {}).wait(mine);
       throw Error(ErrorKind::network, kOtherTables);
     }
     tell(channel, {options.rank, FollowHead::records, mine.stream, batch.first, batch.records},
          batch.bytes.bytes())
-        .wait(mine.ending);
+        .wait(mine);
     mine.feed.reached(batch.first + batch.records);
   }
 }

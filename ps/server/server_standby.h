@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -40,14 +41,21 @@ inline ServerPlace place_of(const ServerOptions& options) {
 /// What a server that has a standby keeps of that.
 struct Following {
   LogFeed feed;
-  std::atomic<std::uint64_t> generation{0};    // 0: not known yet
-  std::uint64_t stream = 0;                    // 0: none; of the thread, before it that of recover()
-  std::atomic<std::uint64_t> other_tables{0};  // how often its tables have become others than the log says
-  std::atomic<bool> begins_anew{false};        // so the standby has to
+  std::atomic<std::uint64_t> generation{0};  // 0: not known yet
+  std::uint64_t stream = 0;                  // 0: none; of the thread, before it that of recover()
+  std::atomic<bool> begins_anew{false};      // its tables have become others than the log says: so must those
   std::atomic<bool> ending{false};
+  std::function<std::uint64_t()> moves;  // StandbyOptions; of the thread, as the next
+  std::uint64_t moves_then = 0;          // when its standby was looked for
   std::mutex mutex;
   std::condition_variable changed;  // begins_anew has been heard
   std::thread thread;
+
+  void look_where(const StandbyOptions& standby) {
+    moves = standby.moves;
+    moves_then = moves ? moves() : 0;
+  }
+  bool has_moved() const { return moves && moves() != moves_then; }
 };
 
 }  // namespace fleetrun::ps

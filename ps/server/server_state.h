@@ -3,6 +3,7 @@
 //   server.cc         who may ask, and what they disagree on; requests that meet
 //   server_changes.cc changes: each once, in or out of a cut
 //   server_durable.cc the log of what was answered, checkpoints, going on after a restart
+//   server_moving.cc  another process that goes on with it
 //   server_expiry.cc  rows that expire by time
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
@@ -25,10 +26,10 @@
 #include <vector>
 
 #include "ps/client/channel_client.h"
-#include "ps/client/client.h"
 #include "ps/durable/write_barrier.h"
 #include "ps/durable/write_barrier_hold.h"
 #include "ps/saving/part_loader.h"
+#include "ps/server/request_gate.h"
 #include "ps/server/server.h"
 #include "ps/server/server_durable.h"
 #include "ps/server/server_standby.h"
@@ -38,7 +39,6 @@
 #include "ps/sync/staleness.h"
 #include "ps/sync/staleness_bound.h"
 #include "ps/sync/sync_step.h"
-#include "ps/table/memory_quota.h"
 #include "ps/table/table_set.h"
 #include "ps/watch/metrics.h"
 #include "ps/watch/request_tracks.h"
@@ -85,6 +85,7 @@ inline BarrierService::GoesOn goes_on_in(Mode mode) {
 struct Server::State {
   ServerOptions options;
   ServerPlace place;
+  RequestGate gate;  // closed while the server is handed on, and from then on
   WriteBarrier write_barrier;
   mutable MemoryQuota quota;
   BarrierService barrier_service;
@@ -110,6 +111,9 @@ struct Server::State {
   std::optional<Recovery> recovery;
   std::uint32_t origin = 0;  // wire::kResumed, wire::kBeganEmpty; set before the first request
   bool log_is_open = false;  // set before the first request
+  std::atomic<bool> is_handed_on{false};
+  std::atomic<std::uint64_t> offered{0};
+  std::atomic<std::uint64_t> other_tables{0};  // how often its tables have become others than the log says
   struct Held;
   std::map<std::uint32_t, std::shared_ptr<Held>> held_states;  // by rank; shared with who is using one
   std::unique_ptr<Following> following;                        // where it has a standby
@@ -132,7 +136,6 @@ struct Server::State {
         metrics(std::make_shared<Metrics>(wanted.tables)),
         tracks(wanted.timeline),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
-
   std::shared_ptr<TableSet> current() const {
     const std::lock_guard lock(mutex);
     return tables;
@@ -145,6 +148,7 @@ struct Server::State {
   void compare(const std::string& what, const std::string& here, const std::string& there) const;
   void handle(const wire::Header& header, Reader body, Respond respond,
               const MessageSource& answers) noexcept;
+  void give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept;
   void change(const wire::Header& header, Reader& body, Respond& respond);
   Message make_change(const wire::Header& header, Reader body, const ChangeId& id);
   Outcome apply_counted(const wire::Header& header, Reader body, const wire::PushRequest* push,
@@ -154,7 +158,6 @@ struct Server::State {
   void measure(const wire::Header& header, Reader& body, Respond& respond);
   Message measure_step(const Requests& step) const;
   void apply_step(const std::vector<Contribution>& step);
-  /// Of a change whose body is that of a push.
   static bool has_rows(wire::Method method) noexcept {
     return method == wire::Method::push || method == wire::Method::assign;
   }
@@ -174,9 +177,12 @@ struct Server::State {
   void start_without_checkpoint();
   void go_on(bool is_same_run);
   void begin_log(std::uint64_t segment);
+  void begin_directory();
   void start_checkpoints();
-  void make_checkpoint();
+  void make_checkpoint(std::uint64_t offer = 0);
   void wake_checkpointer();
+  void take_over_followed();
+  bool is_saving_or_loading() const;
   Moment take_moment(const std::function<void()>& at_once);
   KeptState take_in(LoadedTables loaded, bool is_same_run = true);
   bool take_back();

@@ -110,6 +110,7 @@ std::string stat_json(const StatSources& sources) {
       .number("stale_requests", sources.stale_requests)
       .raw("tables", "[" + tables + "]")
       .raw("calls", kinds.end());
+  if (sources.options.process) out.number("process", *sources.options.process);
   if (const StalenessCounts& counts = sources.staleness; counts.pushes > 0) {
     Members staleness;
     staleness.number("pushes", counts.pushes)

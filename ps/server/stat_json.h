@@ -17,6 +17,8 @@
 // "holds":[{"server":0,"records":1200,"whole":true}]: whose standby it is, how many records of their logs it
 // has taken in, and whether it could hand the state back now.
 //
+// "process":1, where servers move between processes: the rank of the one that serves it.
+//
 // rows: of this server, cold_rows of them on its disk; bytes: of memory; not_admitted: pushes of keys that
 // got no row; from_disk: rows that came back from there; pulled and pushed: keys that requests brought (of a
 // dense table: requests). calls: kinds that came at least once; calls counts those answered; latency_ns:

@@ -2,6 +2,7 @@
 #include "ps/shm/host.h"
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,6 +63,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::uint64_t one = 1;
     static_cast<void>(!::write(stop_.value(), &one, sizeof one));
   }
+  // Nor is one answered.
+  void cut_off() noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      is_cut_off_ = true;
+    }
+    stop();
+    static_cast<void>(::shutdown(socket_.value(), SHUT_RDWR));
+  }
   // After has_ended() or stop().
   void join() {
     std::list<std::thread> threads;
@@ -112,6 +122,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ShmWriter answers_;
   std::size_t calls_ = 0;
   std::optional<wire::Header> attending_;
+  bool is_cut_off_ = false;
 
   std::atomic<bool> stopping_{false}, ended_{false};
 };
@@ -271,7 +282,7 @@ void Connection::respond(std::uint64_t call, Outcome outcome, bool attended) {
   std::unique_lock lock(mutex_);
   if (attended) attending_.reset();
   message.release();  // until the trainer says so
-  const bool has_room = answers_.put({kind, 0, call, offset, size});
+  const bool has_room = is_cut_off_ || answers_.put({kind, 0, call, offset, size});
   if (--calls_ == 0) all_answered_.notify_all();
   lock.unlock();
   if (!has_room) refuse("it does not read its answers");
@@ -369,6 +380,11 @@ void ShmHost::admit(UniqueFd socket) {
 std::size_t ShmHost::trainers() const {
   const std::lock_guard lock(state_->mutex);
   return state_->connections.size();
+}
+
+void ShmHost::cut_off() {
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& connection : state_->connections) connection->cut_off();
 }
 
 void ShmHost::stop() {

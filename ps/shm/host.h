@@ -42,6 +42,9 @@ class ShmHost {
   /// No request is taken from now on; returns when those that were have been answered. The server must be
   /// closed before, so that nothing waits for trainers.
   void stop();
+  /// No request is taken and none is answered from now on, and trainers see their connections end. stop()
+  /// is still to be called.
+  void cut_off();
 
  private:
   struct State;

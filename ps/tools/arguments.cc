@@ -27,6 +27,7 @@ be one job only. The servers go on working meanwhile, and no trainer waits for i
 
   stat             what each server holds and has done: rows, calls, bytes, times
   get TABLE KEY…   rows as they are stored, without making any
+  resize N         have N processes serve the servers of a job that was started with --server_num=N:MOST
   shrink [TABLE]   erase the rows that a table's accessor lets expire; without TABLE in all sparse tables
   save DIR         save all tables below DIR, on each server's own host, or to a place like s3://bucket/model
   export DIR       save what has changed since an earlier export, for a system that serves the model

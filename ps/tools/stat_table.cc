@@ -106,7 +106,7 @@ std::string call_line(const Server& server, const std::string& name, const Json&
     return since(number_at(call, which), number_at(earlier, which));
   };
   const bool any = times.count() > 0;
-  return "  " + left(name, 13) + right(short_count(static_cast<double>(counted("calls")))) +
+  return "  " + left(printable(name), 13) + right(short_count(static_cast<double>(counted("calls")))) +
          right(short_count(server.rate(counted("calls"))) + "/s") +
          right(short_count(static_cast<double>(counted("errors"))), 9) +
          right(std::to_string(number_at(call, "in_flight")), 9) +
@@ -167,7 +167,7 @@ std::string tables_table(const Server& server) {
              right(short_count(server.rate(counted(which))) + "/s");
     };
     text += "  " + left(printable(table.at("name").get<std::string>()), 20) + " " +
-            left(table.at("kind").get<std::string>(), 8) +
+            left(printable(table.at("kind").get<std::string>()), 8) +
             right(std::to_string(number_at(table, "width")), 7) +
             right(table.contains("rows") ? short_count(static_cast<double>(number_at(table, "rows"))) : "-") +
             right(table.contains("bytes") ? short_count(static_cast<double>(number_at(table, "bytes"))) + "B"

@@ -40,6 +40,11 @@ std::span<const EnvVariable> other_variables() noexcept {
      "of parameter servers: the file that a server replaces once a second with its metrics",
      "One line of JSON, for `fleetrun top`, `fleetrun status` and --metrics. The Python package writes it "
      "by itself.", true},
+    {"FLEETRUN_FAILED_BATCH", every,
+     "of trainers: the file for the batch that a trainer could not train on",
+     "`fleetrun report` packs it and `fleetrun replay` runs it again. The Python package writes it by "
+     "itself: a line of text that ends an epoch, or a step of a program that fails, with what it was fed "
+     "and the parameters that it reads. What is larger than 32 MiB is not kept."},
     {"FLEETRUN_COMPAT", every, "`paddle` under --compat=paddle"},
     {"FLEETRUN_PIPE", every, "of the processes of a dataset's pipe command: which command they belong to",
      "Those that have left its process group are found by it when the command ends."},
@@ -158,6 +163,11 @@ std::span<const EnvVariable> other_variables() noexcept {
      "--ps_replicas",
      "The directory is absolute, and also set where --max_restart alone makes servers keep their state. A "
      "server and its trainers that are started by hand read them too."},
+    {"FLEETRUN_PS_STANDBY", runtime,
+     "the endpoint at which a parameter server serves for another one whose host is lost"},
+    {"FLEETRUN_PS_PROCESSES", runtime,
+     "the file that says how many processes serve the servers, where they move (--server_num=2:5)",
+     "fleetrun writes it, and server processes read it while they run."},
     {"FLEETRUN_PS_UPLOAD_CMD FLEETRUN_PS_DOWNLOAD_CMD", runtime,
      "values of --ps_upload_cmd and --ps_download_cmd"},
     {"FLEETRUN_PS_RUN", runtime, "tells this run of the job, and its restarts as a whole, from others",
@@ -196,7 +206,11 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"SSH_CONNECTION", launcher,
      "the address at which this host was reached, on hosts that fleetrun itself logs in to"},
     {"USER", launcher, "part of the name of the folder that --ship makes on other hosts"},
-    {"PWD HOSTNAME LC_ALL PYTHONHOME LD_PRELOAD DEBUGINFOD_URLS", launcher,
+    {"LC_ALL LC_MESSAGES LANG LANGUAGE LC_CTYPE", launcher,
+     "which language help and errors are in, as for other programs: Chinese where they say zh, else English",
+     "The locale need not be installed. LANGUAGE comes first, except in the locales C and C.UTF-8. "
+     "Events and JSON are English everywhere."},
+    {"PWD HOSTNAME PYTHONHOME LD_PRELOAD DEBUGINFOD_URLS", launcher,
      "name the directory and the host, and are settled for the tools that read stacks"},
 
     {"SLURM_JOB_ID SLURM_JOBID SLURM_STEP_ID SLURM_STEPID", schedulers,

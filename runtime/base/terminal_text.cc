@@ -15,7 +15,7 @@ constexpr unsigned char kEscape = 0x1b;
 constexpr std::size_t kLongestEscape = 48, kLongestColours = 256;
 constexpr std::string_view kNoColour = "\x1b[0m", kEraseLine = "\r\x1b[K";
 /// How lines begin that fleetrun writes to a terminal itself.
-constexpr std::string_view kOwnLines[] = {"LAUNCH ", "first failure: ", "fleetrun: "};
+constexpr std::string_view kOwnLines[] = {"LAUNCH ", "first failure: ", "最先失败：", "fleetrun: "};
 
 bool is_plain(unsigned char byte) noexcept {
   return (byte >= 0x20 && byte < 0x7f) || byte == '\t';

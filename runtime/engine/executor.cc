@@ -61,6 +61,14 @@ bool agrees(const Shape& declared, const Shape& shape) {
       declared, shape, [](std::int64_t wanted, std::int64_t size) { return wanted < 0 || wanted == size; });
 }
 
+/// Its sequences are all of its rows, once each.
+bool has_whole_sequences(const Tensor& tensor) {
+  const auto& offsets = tensor.offsets;
+  return offsets.empty() || (!tensor.shape().empty() && offsets.front() == 0 &&
+                             offsets.back() == static_cast<std::size_t>(tensor.shape()[0]) &&
+                             std::is_sorted(offsets.begin(), offsets.end()));
+}
+
 void check_feed(const Variable& variable, const Tensor& fed) {
   const auto refuse = [&variable, &fed](const std::string& hint) {
     throw Error(ErrorKind::config,
@@ -74,12 +82,8 @@ void check_feed(const Variable& variable, const Tensor& fed) {
   // One value is what a variable without dimensions has; until Paddle 2.4 it was fed as [1].
   if (variable.shape.empty() && fed.size() == 1) return;
   if (!agrees(variable.shape, fed.shape())) refuse("reshape the values, or declare the variable as they are");
-  const auto& offsets = fed.offsets;
-  if (offsets.empty()) return;
-  const bool is_whole = !fed.shape().empty() && offsets.front() == 0 &&
-                        offsets.back() == static_cast<std::size_t>(fed.shape()[0]) &&
-                        std::is_sorted(offsets.begin(), offsets.end());
-  if (!is_whole) refuse("let its offsets begin with 0, rise, and end with the number of its rows");
+  if (!has_whole_sequences(fed))
+    refuse("let its offsets begin with 0, rise, and end with the number of its rows");
 }
 
 /// Of a variable that is kept from run to run.
@@ -88,6 +92,8 @@ void check_kept(const Variable& variable, const Tensor& value) {
     throw Error(ErrorKind::config, "'" + variable.name + "' has no value",
                 "run the startup program before the main program");
   }
+  if (!has_whole_sequences(value))
+    throw Error(ErrorKind::data, "the sequences of '" + variable.name + "' are not those of its rows");
   if (value.type() == variable.type && agrees(variable.shape, value.shape())) return;
   throw Error(ErrorKind::config,
               "'" + variable.name + "' is " + std::string(to_string(variable.type)) + " " +

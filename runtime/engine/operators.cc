@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "runtime/base/error.h"
 
@@ -263,11 +264,29 @@ std::vector<std::string_view> operator_types() {
 void check_from_outside(const Program& program, const Operator& op) {
   const OperatorDefinition* definition = find_operator(op.type);
   if (definition != nullptr && definition->infer == infer_gradient) fail(op, "minimize() alone appends it");
+  if (op.attributes.contains(std::string(kNamesAttribute))) fail(op, "passes alone give it other names");
   for (const std::string& name : op.outputs) {
     if (name.empty()) fail(op, "an output has no name");
     if (std::ranges::count(op.outputs, name) > 1) fail(op, "'" + name + "' is two of its outputs");
     const bool is_read = std::ranges::find(op.inputs, name) != op.inputs.end();
     if (is_read && !program.variable(name).persistable) fail(op, "'" + name + "' is both read and written");
+  }
+}
+
+void check_values_are_made(const Program& program) {
+  std::set<std::string> made;
+  for (const Operator& op : program.operators()) {
+    for (const std::string& name : op.inputs) {
+      if (name.empty() || made.contains(name)) continue;
+      const Variable& variable = program.variable(name);
+      if (variable.persistable || variable.is_data) continue;
+      fail_at(op, ErrorKind::config,
+              "'" + name + "', which " + op.type +
+                  " reads, has no value: no operator "
+                  "before makes it",
+              "feed it as data, or put the operator that makes it before");
+    }
+    made.insert(op.outputs.begin(), op.outputs.end());
   }
 }
 

@@ -150,6 +150,10 @@ std::vector<std::string_view> operator_types();
 /// or named twice; and for one that is an input too, unless it is a variable that is kept.
 void check_from_outside(const Program& program, const Operator& op);
 
+/// Of a whole program that is about to run. Throws: Error(config) naming the first operator that reads what
+/// is neither kept nor fed nor made by an operator before it.
+void check_values_are_made(const Program& program);
+
 /// For gradient operators, whose outputs backward.cc has declared: nothing to infer.
 void infer_gradient(Inference& inference);
 

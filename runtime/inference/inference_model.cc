@@ -91,6 +91,7 @@ InferenceModel InferenceModel::load(const std::string& path) {
   auto state = std::make_unique<State>();
   state->file = read_model(prefix + ".pdmodel");
   const engine::Program& program = state->file.program;
+  engine::check_values_are_made(program);
   set_values(program, read_tensors(prefix + ".pdiparams"), prefix + ".pdiparams", state->scope);
   if (!state->file.tables.empty())
     state->rows = std::make_unique<SavedRows>(

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/engine/failed_step.h"
 #include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
@@ -66,6 +67,7 @@ class FedCollectiveRunner {
     } else {
       exchange_.emplace(*program_, *scope_, communicators_of(groups_), options.mean);
     }
+    keeper_.emplace(*program_, nullptr, executor());
   }
 
   ArrayFeed& feed() { return feed_; }
@@ -76,11 +78,9 @@ class FedCollectiveRunner {
   std::size_t buckets() const { return exchange_ ? exchange_->buckets() : 0; }
 
   void run(const ArrayFeed::Tensors& tensors) {
-    if (exchange_) {
-      exchange_->run(tensors, &profile_);
-    } else {
-      run_local(tensors);
-    }
+    keeper_->watch(
+        tensors, [] { return std::string(); },
+        [&] { exchange_ ? exchange_->run(tensors, &profile_) : run_local(tensors); });
     profile_.track().flush();
   }
   void synchronize() {
@@ -109,6 +109,7 @@ class FedCollectiveRunner {
   runtime::EpochProfile profile_;
   std::optional<runtime::GradientExchange> exchange_;
   std::optional<runtime::LocalSteps> local_;
+  std::optional<engine::StepKeeper> keeper_;
   ArrayFeed feed_;
 };
 using RunnerPtr = std::shared_ptr<FedCollectiveRunner>;

@@ -12,6 +12,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/executor.h"
+#include "runtime/engine/failed_step.h"
 #include "runtime/engine/infer_again.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
@@ -97,6 +98,10 @@ void bind_program(py::module_& module) {
       .def("add_variable", add_variable, "name"_a, "type"_a, "shape"_a, "lod_level"_a = 0,
            "persistable"_a = false, "trainable"_a = false, "stop_gradient"_a = true, "is_data"_a = false,
            "Adds a variable. Throws: Error(config) for an unknown type, or a name that another variable has.")
+      .def(
+          "take_as_input", [](Program& self, const std::string& name) { self.variable(name).is_data = true; },
+          "name"_a,
+          "From now on the variable of this name is fed. Throws: Error(config) naming the nearest one.")
       .def(
           "variable", [](const Program& self, const std::string& name) { return self.variable(name); },
           "name"_a, "The variable of this name. Throws: Error(config) naming the nearest one.")
@@ -228,15 +233,20 @@ std::int64_t keep_function(py::function function) {
 /// An executor with the tensors that were fed to it last.
 class FedExecutor {
  public:
-  FedExecutor(const Program& program, Scope& scope) : executor_(program, scope) {}
+  FedExecutor(const Program& program, Scope& scope)
+      : executor_(program, scope), keeper_(program, nullptr, executor_) {
+    engine::check_values_are_made(program);
+    if (checks_) keeper_.expect_finite();
+  }
 
   void run(const ArrayFeed::Arrays& arrays) {
     const ArrayFeed::Tensors tensors = feed_.take(arrays);
     const WithoutGil released;
     ++runs_;
-    if (!checks_) return executor_.run(tensors);
-    executor_.run(tensors, [this](const Operator& op, double) {
-      executor_.expect_finite(op, [this] { return "run " + std::to_string(runs_); });
+    const auto which = [this] { return "run " + std::to_string(runs_); };
+    keeper_.watch(tensors, which, [&] {
+      if (!checks_) return executor_.run(tensors);
+      executor_.run(tensors, [&](const Operator& op, double) { executor_.expect_finite(op, which); });
     });
   }
   std::shared_ptr<engine::Tensor> value(const std::string& name) const {
@@ -245,6 +255,7 @@ class FedExecutor {
 
  private:
   engine::Executor executor_;
+  engine::StepKeeper keeper_;
   ArrayFeed feed_;
   const bool checks_ = checks_values();
   std::uint64_t runs_ = 0;

@@ -22,6 +22,7 @@
 #include "ps/modes/row_cache.h"
 #include "ps/modes/trainer_mode.h"
 #include "ps/rpc/connect.h"
+#include "ps/rpc/hosted_servers.h"
 #include "ps/rpc/rpc_server.h"
 #include "ps/rpc/standby_link.h"
 #include "ps/server/server.h"
@@ -93,7 +94,8 @@ bool was_here(std::uint32_t trainer) {
 ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
                   const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t generation,
                   const std::string& launcher, const std::array<std::uint32_t, 4>& exchange,
-                  std::uint64_t identity, bool counts_epochs) {
+                  std::uint64_t identity, bool counts_epochs,
+                  std::shared_ptr<ps::ServerAddresses> addresses) {
   const auto client = std::make_shared<ClientPtr>();
   const ps::TrainerMode trained{ps::mode_of(mode), trainers,    std::move(tables), exchange[0],
                                 exchange[1],       exchange[2], exchange[3]};
@@ -107,7 +109,8 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
     auto connected = ps::connect(endpoints, options,
                                  {.access = ps::access_of(environ),
                                   .transport = ps::transport_of(environ),
-                                  .recover_within = ps::recover_within_of(environ)});
+                                  .recover_within = ps::recover_within_of(environ),
+                                  .addresses = std::move(addresses)});
     *client = ps::with_mode(
         ps::with_row_cache(std::move(connected), options.mode, options.tables, ps::row_cache_of(environ)),
         trained);
@@ -116,6 +119,16 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
 }
 
 void bind_client(py::module_& module) {
+  py::class_<ps::ServerAddresses, std::shared_ptr<ps::ServerAddresses>>(
+      module, "ServerAddresses", "Where the servers are reached, by rank, which may change.")
+      .def(py::init<std::vector<std::string>>(), "endpoints"_a)
+      .def(
+          "move",
+          [](ps::ServerAddresses& self, const std::map<std::uint32_t, std::string>& servers) {
+            const WithoutGil released;
+            self.move(servers);
+          },
+          "servers"_a, "Those that are somewhere else from now on, {rank: endpoint}.");
   py::class_<Client, ClientPtr>(
       module, "Client", "A trainer's view of all servers. Calls throw Error(network) when a server is gone.")
       .def("set_dense", set_dense, "table"_a, "values"_a,
@@ -195,8 +208,9 @@ void bind_client(py::module_& module) {
           "This trainer is done; servers end when all are.");
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 4>{400, 1, 16, 0},
-             "identity"_a = 0, "counts_epochs"_a = false,
-             "A Client of servers by rank. exchange: geo_steps, merged, waiting, max_ahead of "
+             "identity"_a = 0, "counts_epochs"_a = false, "addresses"_a = nullptr,
+             "A Client of servers by rank; of `addresses`, where those may change. exchange: geo_steps, "
+             "merged, waiting, max_ahead of "
              "ps::TrainerMode. counts_epochs: as ps::ClientOptions. Throws: "
              "Error(network) naming those that do not answer, Error(config) when the tables of both sides "
              "disagree.");
@@ -215,10 +229,51 @@ bool is_held_by_launcher(const std::string& endpoint) {
   return std::find(held.begin(), held.end(), endpoint) != held.end();
 }
 
+/// The servers of this process, as the environment says.
+ps::HostedServersOptions hosted_servers(ps::ServerOptions options, const std::string& endpoint) {
+  const Environ environ = Environ::of_process();
+  const std::uint32_t rank = options.rank;
+  options.tables = ps::server_tables(options.mode, options.tables);
+  options.memory_limit = ps::memory_limit_of(environ);
+  options.run = environ.value_or("FLEETRUN_RUN", "");
+  options.durability = ps::durability_of(environ);
+  const auto addresses =
+      std::make_shared<ps::ServerAddresses>(split(environ.value_or("PADDLE_PSERVERS_IP_PORT_LIST", ""), ','));
+  options.standby = ps::standby_options_of(environ, rank, addresses);
+  options.copies = ps::copy_commands_of(environ);
+  options.recover_within = ps::recover_within_of(environ);
+  options.timeline = timeline_of(environ, "server", rank, "run");
+  ps::HostedServersOptions hosted{rank, {endpoint}, environ.value_or("FLEETRUN_PS_PROCESSES", ""), {}, {},
+                                  {},   {}};
+  if (!hosted.process_count_file.empty())
+    hosted.endpoints = split(environ.value_or("PADDLE_PSERVERS_IP_PORT_LIST", ""), ',');
+  if (options.standby.connect) {
+    hosted.standby_endpoint = environ.value_or("FLEETRUN_PS_STANDBY", "");
+    hosted.addresses = addresses;
+  }
+  hosted.server = [options, environ](std::uint32_t server) {
+    ps::ServerOptions mine = options;
+    mine.rank = server;
+    mine.memory = ps::table_memory_of(environ, mine.tables, server);
+    return mine;
+  };
+  hosted.rpc = [environ, rank, endpoints = hosted.endpoints](std::uint32_t server) {
+    // The figures of each server are where the launcher looks for those of its rank.
+    std::string figures = environ.value_or("FLEETRUN_SERVER_FIGURES", "");
+    const std::string own = "." + std::to_string(rank) + ".";
+    if (const auto at = figures.rfind(own); server != rank && at != std::string::npos)
+      figures.replace(at, own.size(), "." + std::to_string(server) + ".");
+    return ps::RpcServerOptions{
+        is_held_by_launcher(endpoints.size() == 1 ? endpoints[0] : endpoints.at(server)),
+        ps::access_of(environ), ps::transport_of(environ), figures};
+  };
+  return hosted;
+}
+
 }  // namespace
 
 void bind_ps(py::module_& module) {
-  using Server = ps::RpcServer;
+  using Server = ps::HostedServers;
   py::class_<ps::TableConfig>(module, "TableConfig", "A table as servers and trainers agree on it.")
       .def_readonly("id", &ps::TableConfig::id)
       .def_readonly("name", &ps::TableConfig::name)
@@ -230,28 +285,15 @@ void bind_ps(py::module_& module) {
       .def_property_readonly(
           "sparse", [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });
   bind_client(module);
-  py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer", "A parameter server of this process.")
+  py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer",
+                                              "The parameter server of this process, or those that it "
+                                              "serves now.")
       .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
                        const std::string& endpoint, std::uint64_t generation, bool listens) {
-             const Environ environ = Environ::of_process();
-             tables = ps::server_tables(ps::mode_of(mode), tables);
-             ps::TableMemory memory = ps::table_memory_of(environ, tables, rank);
-             ps::ServerOptions options{
-                 rank,       servers,          trainers, ps::mode_of(mode), std::move(tables),
-                 generation, std::move(memory)};
-             options.memory_limit = ps::memory_limit_of(environ);
-             options.run = environ.value_or("FLEETRUN_RUN", "");
-             options.durability = ps::durability_of(environ);
-             options.standby = ps::standby_options_of(environ, rank);
-             options.copies = ps::copy_commands_of(environ);
-             options.recover_within = ps::recover_within_of(environ);
-             options.timeline = timeline_of(environ, "server", rank, "run");
-             return std::make_shared<Server>(
-                 options, endpoint,
-                 ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ),
-                                      ps::transport_of(environ),
-                                      environ.value_or("FLEETRUN_SERVER_FIGURES", ""), !listens});
+             ps::ServerOptions options{rank,      servers, trainers, ps::mode_of(mode), std::move(tables),
+                                       generation};
+             return std::make_shared<Server>(hosted_servers(std::move(options), endpoint), listens);
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0,
            "listens"_a = true,
@@ -261,11 +303,14 @@ void bind_ps(py::module_& module) {
       .def(
           "update",
           [](Server& self, std::uint64_t generation, bool in_place,
-             std::map<std::uint32_t, std::string> trainers) {
+             std::map<std::uint32_t, std::string> trainers,
+             const std::map<std::uint32_t, std::string>& servers) {
             const WithoutGil released;
-            self.update({generation, in_place, std::move(trainers)});
+            self.update({generation, in_place, std::move(trainers)}, servers);
           },
-          "epoch"_a, "in_place"_a, "trainers"_a, "Tells of the trainers that there are now: {rank: id}.")
+          "epoch"_a, "in_place"_a, "trainers"_a, "servers"_a,
+          "Tells of the trainers that there are now, {rank: id}, and where the servers are, {rank: "
+          "endpoint}. Returns once a server that is to be served here is.")
       .def("stale_requests", &Server::stale_requests, "Requests of trainers that were lost, refused so far.")
       .def_property_readonly("endpoint", &Server::endpoint, "HOST:PORT that was bound.")
       .def("stat", &Server::stat, "What it has done so far, as JSON.")

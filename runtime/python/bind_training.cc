@@ -76,6 +76,12 @@ GradientNames append_backward(engine::Program& main, const std::string& loss,
   return names_of(engine::append_backward(main, loss, asked));
 }
 
+std::vector<TablePlan*> pointers(const std::vector<PlanPtr>& plans) {
+  std::vector<TablePlan*> pointers;
+  for (const PlanPtr& plan : plans) pointers.push_back(plan.get());
+  return pointers;
+}
+
 void bind_plan(py::module_& module) {
   using Entry = TablePlan::Entry;
   py::class_<OptimizerConfig> config(module, "OptimizerConfig");
@@ -148,18 +154,22 @@ void bind_plan(py::module_& module) {
             return plan;
           },
           "The tables of table_text(), to be read only.")
+      .def("number_beside",
+           [](TablePlan& self, const std::vector<PlanPtr>& others) { self.number_beside(pointers(others)); })
+      .def("read", [](TablePlan& self, const TablePlan& other,
+                      const engine::Program& program) { self.read(other, program); })
       .def("split_dense", [](TablePlan& self, std::uint64_t min_block) {
         for (Entry& entry : self.entries) {
           if (entry.table.kind == ps::TableConfig::Kind::dense) entry.table.min_block = min_block;
         }
       });
-  module.def(
-      "distribute", [](engine::Program& main, engine::Program& startup, const std::string& loss,
-                       const OptimizerConfig& optimizer, bool servers, const runtime::TableChoices& choices) {
-        return runtime::distribute(main, startup, loss, optimizer,
-                                   servers ? runtime::Placement::server : runtime::Placement::one_process,
-                                   choices);
-      });
+  module.def("distribute", [](engine::Program& main, engine::Program& startup, const std::string& loss,
+                              const OptimizerConfig& optimizer, bool servers,
+                              const runtime::TableChoices& choices, const std::vector<PlanPtr>& others) {
+    return runtime::distribute(main, startup, loss, optimizer,
+                               servers ? runtime::Placement::server : runtime::Placement::one_process,
+                               choices, pointers(others));
+  });
   // Backward, clipping and updates one by one, for a script that does something between them.
   module.def("append_backward", &append_backward, "main"_a, "loss"_a, "optimizer"_a = nullptr,
              "asked"_a = std::set<std::string>(),

@@ -19,6 +19,7 @@
 
 #include "dataset/base/fingerprint.h"
 #include "runtime/base/error.h"
+#include "runtime/engine/failed_step.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/passes/passes.h"
 #include "runtime/log/log.h"
@@ -82,7 +83,8 @@ class Latch {
 };
 
 struct Epoch {
-  const engine::Program& program;
+  const engine::Program& asked;    // before passes
+  const engine::Program& program;  // as it is run
   engine::Scope& scope;
   dataset::BatchSource& dataset;
   const TablePlan& plan;
@@ -119,8 +121,10 @@ class TrainerThread {
                    .track = &profile_.track()}),
         executor_(epoch.program, epoch.scope, epoch.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
+        keeper_(epoch.asked, epoch.plan.entries.empty() ? nullptr : &exchange_, executor_),
         fetches_(epoch.options, thread == 0, skipped) {
     exchange_.attach(executor_);
+    if (epoch.options.check_nan) keeper_.expect_finite();
   }
 
   void run(const Latch& latch);
@@ -144,7 +148,7 @@ class TrainerThread {
   void begin_pull(const BatchFeed& feed) {
     profile_.timed(Stage::pull, [&] { exchange_.begin_pull(feed.feed()); });
   }
-  void compute(const BatchFeed& feed);
+  void compute(const BatchFeed& feed, const std::function<std::string()>& which);
 
   const Epoch& epoch_;
   std::uint32_t thread_;
@@ -152,6 +156,7 @@ class TrainerThread {
   EpochProfile profile_;
   ParameterExchange exchange_;
   engine::Executor executor_;
+  engine::StepKeeper keeper_;
   EpochFetches fetches_;
 };
 
@@ -171,7 +176,12 @@ void TrainerThread::run(const Latch& latch) {
       next_more = read(*next_fed);
       if (next_more) begin_pull(*next_fed);
     }
-    profile_.timed(Stage::compute, [&] { compute(*now_fed); });
+    const auto which = [this] {
+      return "batch " + std::to_string(skipped_ + fetches_.batches() + 1) + " of thread " +
+             std::to_string(thread_);
+    };
+    keeper_.watch(now_fed->feed(), which,
+                  [&] { profile_.timed(Stage::compute, [&] { compute(*now_fed, which); }); });
     profile_.timed(Stage::push, [&] { exchange_.push(); });
     fetches_.account(now_fed->rows(),
                      [this](const std::string& name) -> const Tensor& { return executor_.tensor(name); });
@@ -183,17 +193,13 @@ void TrainerThread::run(const Latch& latch) {
   fetches_.end();
 }
 
-void TrainerThread::compute(const BatchFeed& feed) {
+void TrainerThread::compute(const BatchFeed& feed, const std::function<std::string()>& which) {
   const bool ahead = epoch_.runs_ahead(), checks = epoch_.options.check_nan,
              measures = profile_.wants_operators();
   if (!ahead && !checks && !measures) return executor_.run(feed.feed());
   executor_.run(feed.feed(), [&](const engine::Operator& op, double seconds) {
     if (measures) profile_.ran(op, seconds);
-    if (checks)
-      executor_.expect_finite(op, [this] {
-        return "batch " + std::to_string(skipped_ + fetches_.batches() + 1) + " of thread " +
-               std::to_string(thread_);
-      });
+    if (checks) executor_.expect_finite(op, which);
     if (ahead) exchange_.after_operator();
   });
 }
@@ -319,10 +325,11 @@ EpochResult run_epoch(const engine::Program& program, engine::Scope& scope, data
                       const TablePlan& plan, ps::StepClient* client, const EpochOptions& options) {
   const engine::Program forward = options.train ? engine::Program() : engine::clone_for_test(program);
   const engine::Program& asked = options.train ? program : forward;
+  engine::check_values_are_made(asked);
   for (const std::string& name : options.fetch) static_cast<void>(asked.variable(name));
   const engine::Program used = optimized(asked, plan, options);
   const EpochResult result =
-      run_threads({used, scope, dataset, plan, client, options, inputs_of(asked, dataset.slots())});
+      run_threads({asked, used, scope, dataset, plan, client, options, inputs_of(asked, dataset.slots())});
   if (options.timeline) options.timeline->close();
   return result;
 }

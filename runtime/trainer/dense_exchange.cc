@@ -14,6 +14,7 @@ constexpr std::size_t kGroupBytes = std::size_t{256} << 10;
 
 /// How many operators have run when nothing reads or writes `name` any more; 0 when no operator makes it.
 std::size_t last_use(const engine::Program& program, const std::string& name) {
+  if (name.empty()) return 0;  // of a parameter that is only read
   const auto& operators = program.operators();
   const auto uses = [&name](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -94,7 +95,7 @@ void DenseExchange::after_operator(engine::Executor& executor) {
       std::swap(executor.tensor(parameter.gradient_name), parameter.gradient);
       request.dense.push_back({parameter.table, std::as_const(parameter.gradient).values<float>()});
     }
-    group.push = queue_.push_async(std::move(request));
+    if (!request.dense.empty()) group.push = queue_.push_async(std::move(request));
     if (is_pull_due()) begin_pull(group);
   }
 }

@@ -1,7 +1,10 @@
 #include "runtime/trainer/step_runner.h"
 
+#include <functional>
 #include <utility>
 
+#include "runtime/engine/failed_step.h"
+#include "runtime/engine/operators.h"
 #include "runtime/trainer/epoch_profile.h"
 #include "runtime/trainer/parameter_exchange.h"
 
@@ -13,6 +16,7 @@ struct StepRunner::State {
   EpochProfile profile;
   ParameterExchange exchange;
   engine::Executor executor;
+  engine::StepKeeper keeper;
   bool in_epoch = false;
   bool has_tables;
   bool checks_values = false;
@@ -25,17 +29,23 @@ struct StepRunner::State {
         profile(false, std::move(track)),
         exchange(program, plan, in_client, {.track = &profile.track()}),
         executor(program, scope, plan.entries.empty() ? nullptr : &exchange),
+        keeper(program, plan.entries.empty() ? nullptr : &exchange, executor),
         has_tables(!plan.entries.empty()) {
     exchange.attach(executor);
   }
 
   void compute(const std::map<std::string, const engine::Tensor*>& feed) {
     ++runs;
+    const auto which = [this] { return "run " + std::to_string(runs); };
+    keeper.watch(feed, which, [&] { compute(feed, which); });
+  }
+  void compute(const std::map<std::string, const engine::Tensor*>& feed,
+               const std::function<std::string()>& which) {
     profile.timed(Stage::compute, [&] {
       if (!profile.wants_operators() && !checks_values) return executor.run(feed);
-      executor.run(feed, [this](const engine::Operator& op, double seconds) {
+      executor.run(feed, [&](const engine::Operator& op, double seconds) {
         if (profile.wants_operators()) profile.ran(op, seconds);
-        if (checks_values) executor.expect_finite(op, [this] { return "run " + std::to_string(runs); });
+        if (checks_values) executor.expect_finite(op, which);
       });
     });
   }
@@ -44,7 +54,9 @@ struct StepRunner::State {
 
 StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
                        ps::StepClient* client, ps::Mode mode, Track track)
-    : state_(std::make_unique<State>(program, scope, plan, client, mode, std::move(track))) {}
+    : state_(std::make_unique<State>(program, scope, plan, client, mode, std::move(track))) {
+  engine::check_values_are_made(program);
+}
 
 StepRunner::~StepRunner() = default;
 
@@ -69,6 +81,7 @@ void StepRunner::State::step(const std::map<std::string, const engine::Tensor*>&
 
 void StepRunner::expect_finite() {
   state_->checks_values = true;
+  state_->keeper.expect_finite();
 }
 
 const engine::Tensor& StepRunner::tensor(const std::string& name) const {

@@ -180,14 +180,20 @@ ps::Initializer initializer_of(const Operator& op, std::uint64_t program_seed) {
               "use Constant, Uniform, Normal, TruncatedNormal, Xavier or Kaiming");
 }
 
-/// Takes the operator that fills `parameter` out of the startup program.
-ps::Initializer take_initializer(Program& startup, const std::string& parameter) {
+/// Takes the operator that fills `parameter` out of the startup program, or what another plan took before.
+ps::Initializer take_initializer(Program& startup, const std::string& parameter,
+                                 const std::vector<TablePlan*>& others) {
   auto& operators = startup.operators();
   for (auto op = operators.begin(); op != operators.end(); ++op) {
     if (op->outputs != std::vector<std::string>{parameter}) continue;
     const ps::Initializer initializer = initializer_of(*op, startup.random_seed);
     operators.erase(op);
     return initializer;
+  }
+  for (const TablePlan* other : others) {
+    for (const TablePlan::Entry& entry : other->entries) {
+      if (entry.parameter == parameter) return entry.table.initializer;
+    }
   }
   throw Error(ErrorKind::config, "the startup program has no initial values for '" + parameter + "'",
               "append an initializer for it");
@@ -276,8 +282,48 @@ std::vector<ps::TableConfig> TablePlan::tables() const {
   return tables;
 }
 
+void TablePlan::number_beside(const std::vector<TablePlan*>& others) {
+  std::map<std::string, Entry*> known;
+  std::uint32_t next = 0;
+  for (TablePlan* other : others) {
+    for (Entry& entry : other->entries) {
+      next = std::max(next, entry.table.id + 1);
+      Entry*& first = known[entry.parameter];
+      if (first == nullptr || first->gradient.empty()) first = &entry;
+    }
+  }
+  std::vector<std::pair<Entry*, ps::TableConfig>> changed;
+  for (Entry& entry : entries) {
+    const auto found = known.find(entry.parameter);
+    entry.table.id = found == known.end() ? next++ : found->second->table.id;
+    if (found == known.end() || entry.table == found->second->table) continue;
+    if (entry.gradient.empty()) {
+      changed.emplace_back(&entry, found->second->table);
+    } else if (found->second->gradient.empty()) {
+      changed.emplace_back(found->second, entry.table);
+    } else {
+      throw Error(ErrorKind::config,
+                  "two programs train '" + entry.parameter +
+                      "' differently: " + describe(found->second->table) + ", and " + describe(entry.table),
+                  "give both the same optimizer, or train it in one of them only");
+    }
+  }
+  for (auto& [entry, table] : changed) entry->table = table;
+}
+
+void TablePlan::read(const TablePlan& other, const Program& program) {
+  for (const Entry& entry : other.entries) {
+    const auto is_it = [&entry](const Entry& own) { return own.parameter == entry.parameter; };
+    if (entry.table.kind != ps::TableConfig::Kind::dense || !program.has_variable(entry.parameter) ||
+        std::any_of(entries.begin(), entries.end(), is_it))
+      continue;
+    entries.push_back({.parameter = entry.parameter, .gradient = "", .keys = "", .table = entry.table});
+  }
+}
+
 TablePlan distribute(Program& main, Program& startup, const std::string& loss, const OptimizerConfig& config,
-                     Placement placement, const TableChoices& choices) {
+                     Placement placement, const TableChoices& choices,
+                     const std::vector<TablePlan*>& others) {
   if (placement == Placement::server)
     move_lookups_to_servers(main);
   else
@@ -302,7 +348,7 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
     entry.parameter = parameter;
     entry.table.kind = ps::TableConfig::Kind::sparse;
     entry.table.width = width;
-    entry.table.initializer = take_initializer(startup, parameter);
+    entry.table.initializer = take_initializer(startup, parameter, others);
   }
   for (const engine::ParameterGradient& gradient : gradients) {
     if (sparse.contains(gradient.parameter)) {

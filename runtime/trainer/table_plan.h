@@ -32,13 +32,20 @@ struct TablePlan {
 
     bool operator==(const Entry&) const = default;
   };
-  /// In the order of parameter names; table ids count from 0.
+  /// In the order of parameter names; table ids count from 0, or on from those of other plans.
   std::vector<Entry> entries;
   /// one_process: pulls never run ahead of pushes, so that training is exactly the optimizer that was
   /// written.
   Placement placement = Placement::one_process;
 
   std::vector<ps::TableConfig> tables() const;
+  /// Numbers the tables beside those of `others`, plans of programs that train over the same servers: a
+  /// parameter that another trains, too, is the same table, and one that this plan or the other only reads is
+  /// the table of the one that trains it. Throws: Error(config) naming a parameter of two different tables;
+  /// the others are not changed then.
+  void number_beside(const std::vector<TablePlan*>& others);
+  /// Adds the dense tables of `other` that `program`, this plan's, has the parameters of: they are read only.
+  void read(const TablePlan& other, const engine::Program& program);
   bool operator==(const TablePlan&) const = default;
 };
 
@@ -52,9 +59,10 @@ struct TablePlan {
 /// parameters of sparse_embedding. Throws: Error(config) for an initializer or optimizer that a table cannot
 /// honour, naming it, and for a choice whose parameter or variables are not there. With a schedule
 /// (config.rate) the rules of tables are scheduled, but for those that a choice brings: the trainer says the
-/// rate (ps::StepClient::set_rate).
+/// rate (ps::StepClient::set_rate). `others`: plans that may have taken initial values from the same start-up
+/// program.
 TablePlan distribute(engine::Program& main, engine::Program& startup, const std::string& loss,
                      const engine::OptimizerConfig& config, Placement placement,
-                     const TableChoices& choices = {});
+                     const TableChoices& choices = {}, const std::vector<TablePlan*>& others = {});
 
 }  // namespace fleetrun::runtime

@@ -3,8 +3,8 @@
 
 What sealing costs (SECURITY.md): MB/s of a server and a trainer, and of two ranks, sealed and with --insecure
 by turns, over a link between two network namespaces that tc holds to a rate, and over loopback. Beside them
-processor seconds of both processes for each GiB. Needs root, ip and tc, and tests/bench/sealed_bench
-(meson configure -Dbench=enabled).
+processor seconds of both processes for each GiB. Medians; of the ratio also the smallest and the largest.
+Needs root, ip and tc, and tests/bench/sealed_bench (meson configure -Dbench=enabled).
 """
 
 import argparse
@@ -87,7 +87,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4)
     options = parser.parse_args()
-    print(f"{'link':10} {'between':8} {'sealed MB/s':>12} {'insecure':>10} {'ratio':>6} {'cpu s/GiB':>10} "
+    print(f"{'link':10} {'between':8} {'sealed MB/s':>12} {'insecure':>10} {'ratio':>19} {'cpu s/GiB':>10} "
           f"{'insecure':>9}")
     for rate in [*options.rates.split(), None]:
         with Link(rate) as link:
@@ -96,8 +96,9 @@ def main():
                          for secret in (secrets.token_hex(32), "-")] for _ in range(options.rounds)]
                 sealed, insecure = ([statistics.median(row[way][part] for row in rows) for part in (0, 1)]
                                     for way in (0, 1))
-                ratio = statistics.median(row[0][0] / row[1][0] for row in rows)
-                print(f"{rate or 'loopback':10} {name:8} {sealed[0]:12.0f} {insecure[0]:10.0f} {ratio:6.2f} "
+                ratios = [row[0][0] / row[1][0] for row in rows]
+                ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+                print(f"{rate or 'loopback':10} {name:8} {sealed[0]:12.0f} {insecure[0]:10.0f} {ratio:>19} "
                       f"{sealed[1]:10.2f} {insecure[1]:9.2f}", flush=True)
 
 

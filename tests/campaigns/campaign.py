@@ -120,10 +120,12 @@ def options_of(parser, why_not=None):
     return options
 
 
-def main(description, run, count, prepare=None, summary=None):
-    """Runs the campaign. `prepare(options, folder)` is called once before it;
-    `summary()` says more before the last line."""
+def main(description, run, count, prepare=None, summary=None, more_options=None):
+    """Runs the campaign. `more_options(parser)` adds the campaign's own; `prepare(options, folder)` is called
+    once before it; `summary()` says more before the last line."""
     parser = make_parser(description)
+    if more_options:
+        more_options(parser)
     parser.add_argument("--count", type=int, default=count, help=f"how many runs ({count})")
     parser.add_argument("--only", type=int, help="only the run of this number: to see a failure again")
     parser.add_argument("--first", type=int, default=0, help="go on from this run (0)")

@@ -4,7 +4,8 @@
 Each run is a training of RANKS ranks (a variable; 4) under --on_failure=replace, with one or two processes
 that stand by: WAY (a variable) "fleet" with fleet.distributed_model, "ddp" with PyTorch's own
 DistributedDataParallel, "program" a static one (tests/e2e/collective/recovery_*.py). Trainers, and now and
-then one that stands by, are killed with SIGKILL at random times, ten times in a run, sometimes two at once.
+then one that stands by, are killed with SIGKILL at random times, KILLS times in a run (a variable; 10),
+sometimes two at once.
 
 What counted, losses, parameters and the order of examples, has to be to the last bit what it is in a job in
 which nobody is killed. Says in the end how long it took from a kill until a step counted on every rank, and
@@ -32,7 +33,8 @@ WAY = os.environ.get("WAY", "fleet")
 SCRIPT = (campaign.ROOT / "tests" / "e2e" / "collective"
           / ("recovery_program.py" if WAY == "program" else "recovery_job.py"))
 RANKS = int(os.environ.get("RANKS", "4"))
-KILLS, EPOCHS, BATCHES, PACE, LIMIT = 10, 2, 60, 0.15, 240
+KILLS = int(os.environ.get("KILLS", "10"))
+EPOCHS, BATCHES, PACE, LIMIT = 2, 60, 0.15, 240
 REPLACE = ("--on_failure=replace",)
 state = {"calm": None, "taken": None, "kills": 0, "again": 0, "idle": [], "python": None, "environment": {}}
 

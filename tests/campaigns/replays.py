@@ -2,7 +2,8 @@
 """usage: tests/campaigns/replays.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
 Lets jobs fail in ways that differ from each other, packs each into a report, and goes through it again in
-an empty directory with an empty environment: the same decisions, verdict and screen have to come out. A
+an empty directory with an empty environment: the same decisions, verdict and screen have to come out, and
+batches that could not be trained on have to fail as they did. A
 secret that stands in the environment, the arguments and the log of each job must not be in its report.
 """
 
@@ -46,7 +47,76 @@ WAYS = {
                                  "--restart=trainer=process"],
     "torchrun": ["torchrun", "--log-dir=out", "--nproc-per-node=2"],
 }
-CASES = [(death, way) for way, death in itertools.product(WAYS, DEATHS)]
+DATA = """
+import numpy as np, os, fleetrun as paddle, fleetrun.nn.functional as F
+from fleetrun import static
+paddle.enable_static()
+rng = np.random.default_rng(3)
+x, y = static.data("x", [None, 5]), static.data("y", [None, 1], "int64")
+ids = static.data("ids", [None, 1], "int64")
+exe = static.Executor()
+def train(loss, rate=0.1):
+    paddle.optimizer.SGD(rate).minimize(loss)
+    exe.run(static.default_startup_program())
+def step(**feed):
+    fed = {"x": rng.normal(size=(4, 5)).astype("float32"), "y": np.zeros((4, 1), "int64"),
+           "ids": np.ones((4, 1), "int64")} | feed
+    exe.run(feed={name: value for name, value in fed.items() if value is not None}, fetch_list=[loss])
+def epoch(*lines, **variables):
+    open("part", "wb").write(b"".join(lines))
+    data = paddle.distributed.QueueDataset()
+    data.init(use_var=[x, y, ids], batch_size=2, thread_num=1)
+    data.set_filelist(["part"])
+    exe.train_from_dataset(dataset=data, fetch_list=[loss], print_period=0)
+GOOD = b"5 1 2 3 4 5 1 0 1 7\\n"
+loss = paddle.mean(F.cross_entropy(static.nn.fc(x, 3), y))
+"""
+LOOKS = 'import os; os.environ["FLAGS_check_nan_inf"] = "1"\n' + DATA
+# What a trainer cannot train on.
+BATCHES = {
+    "a word in a line": DATA + "train(loss); epoch(GOOD * 5, b'5 1 2 three 4 5 1 0 1 7\\n')",
+    "NaN": LOOKS + "loss = paddle.mean(paddle.log(static.nn.fc(x, 3) - 100.0)); train(loss); step()",
+    "a shape": DATA + "train(loss); step(); step(x=np.ones((4, 6), 'float32'))",
+    "an infinity in an epoch": LOOKS + """
+far = GOOD.replace(b"3", b"3e38")
+train(loss)
+epoch(GOOD * 4, (far + far.replace(b" 0", b" 1")) * 5)
+""",
+    "an infinity that an update made": LOOKS + """
+loss = paddle.mean(static.nn.fc(x, 3)); train(loss, 3e38); step(x=np.full((4, 5), 9, 'float32'))
+""",
+    "rows of a server": LOOKS + """
+import fleetrun.distributed.fleet as fleet
+fleet.init(is_collective=False)
+rows = static.nn.sparse_embedding(ids, [100, 4])
+loss = paddle.mean(paddle.log(static.nn.fc(rows, 2) - 100.0))
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), fleet.DistributedStrategy()).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe.run(static.default_startup_program())
+    fleet.init_worker()
+    step()
+""",
+    "a line that ends early": DATA + "train(loss); epoch(GOOD * 3, b'5 1 2 3 4 5 1\\n')",
+    "an empty line": DATA + "train(loss); epoch(GOOD, b'\\n', GOOD)",
+    "what gzip made": DATA + "import gzip; train(loss); epoch(gzip.compress(GOOD))",
+    "a type": DATA + "train(loss); step(y=np.zeros((4, 1), 'float32'))",
+    "nothing": DATA + "train(loss); step(x=None)",
+    "a class that is not there": DATA + "train(loss); step(y=np.full((4, 1), 7))",
+    "a class that is not there, in an epoch":
+        DATA + "train(loss); epoch(GOOD * 4, GOOD.replace(b' 0', b' 9'))",
+    "a row that is not there": DATA + """
+loss = paddle.mean(static.nn.fc(static.nn.embedding(ids, [50, 4]), 1))
+train(loss); step(); step(ids=np.full((4, 1), 50))
+""",
+    "dropout before a NaN": LOOKS + """
+loss = paddle.mean(paddle.log(F.dropout(static.nn.fc(x, 3), 0.5) - 100.0)); train(loss); step()
+""",
+}
+CASES = [(batch, "batch") for batch in BATCHES] + [
+    (death, way) for way, death in itertools.product(WAYS, DEATHS)]
 SCRIPT = """
 import os, pathlib, signal, socket, sys, time
 print("token:", os.environ["HIDDEN_TOKEN"], sys.argv[1:], flush=True)
@@ -76,9 +146,12 @@ def replayed(turn, report):
 
 def run(turn):
     death, way = CASES[turn.number % len(CASES)]
-    (turn.directory / "t.py").write_text(SCRIPT % DEATHS[death])
+    (turn.directory / "t.py").write_text(BATCHES[death] if way == "batch" else SCRIPT % DEATHS[death])
     os.environ["HIDDEN_TOKEN"] = SECRET
-    flags = list(WAYS[way])
+    if way == "batch":
+        flags = ["--server_num=1", "--trainer_num=1"] if "server" in death else []
+    else:
+        flags = list(WAYS[way])
     if death == "silent" and way != "torchrun":
         flags.append(turn.random.choice(["--timeout=1", "--hang_timeout=1"]))
     fleetrun = turn.start(*flags, "t.py", f"--api-key={SECRET}", stdout=subprocess.DEVNULL)
@@ -100,6 +173,8 @@ def run(turn):
         return f"{death}, {way}: the secret is in the report: {text[text.index(SECRET) - 200:][:400]}"
     if way != "torchrun" and json.loads(text)["verdict"]["exit_status"] != status:
         return f"{death}, {way}: the job ended with {status}, its verdict says {json.loads(text)['verdict']}"
+    if way == "batch" and list(json.loads(text)["batches"]) != ["trainer 0"]:
+        return f"{death}: the batch is not in the report: {turn.said()}"
     wrong = replayed(turn, report)
     return f"{death}, {way}: {wrong}" if wrong else None
 

@@ -11,8 +11,9 @@ another world has begun. When all is mended and launchers that ended are started
 end well when they are asked to. Launchers that nobody touched end with 0, or say why not. Nothing is left
 on any host.
 
-Said last: how long it took from a fault until the next world stepped, by its kind; and at once, which
-schedules took longer than 1.5 s after a launcher or trainer was killed.
+Said last: how long it took until the next world stepped, by the kind of fault: from the fault on, or where it
+left fewer launchers than the job has to have, from when there were as many again, since the schedule draws
+when that is. And at once, which schedules took longer than 1.5 s after a launcher or trainer was killed.
 The hosts are network namespaces (tests/support/hosts_rig.py), so it needs root.
 """
 
@@ -39,6 +40,13 @@ SLOW = 1.5  # seconds until the next world, after a kill, for which a schedule i
 ALLOWED = (75, 125)  # apart from the others for too long, or come too late
 
 
+class Strike:
+    """A fault that was made, and since when the job can have its next world; None: not yet."""
+
+    def __init__(self, kind, at, possible):
+        self.kind, self.at, self.possible = kind, at, possible
+
+
 class Schedule:
     """One job, and what happens to it."""
 
@@ -55,7 +63,7 @@ class Schedule:
         self.team = cluster_job.Team(rig)
         self.jobs = {}  # of each host, the newest launcher last
         self.mended = []  # (when, what undoes a fault)
-        self.said, self.struck = [], []  # for people; (kind, when)
+        self.said, self.struck = [], []  # for people
         self.told = {}  # launcher: the signal that it was sent
         self.asked = False  # any of them, to end
 
@@ -66,6 +74,9 @@ class Schedule:
         """Where no launcher lives on a host that has power."""
         if host.holder and self.jobs[host][-1].process.poll() is not None:
             self.start(host)
+            self.said.append(f"{time.time() - self.begun:5.2f} s: {host.name}: a launcher is started")
+            if self.struck and self.struck[-1].possible is None and self.is_enough():
+                self.struck[-1].possible = time.time()
 
     def launcher(self):
         living = [job for jobs in self.jobs.values() for job in jobs[-1:] if job.process.poll() is None]
@@ -79,7 +90,7 @@ class Schedule:
         at = time.time()
         words = fault(self, self.random.choice((0.5, 1.5, 3.5, 5.0)))
         if words:
-            self.struck.append((fault.__name__, at))
+            self.struck.append(Strike(fault.__name__, at, at if self.is_enough() else None))
             self.said.append(f"{at - self.begun:5.2f} s: {words}")
 
     def later(self, seconds, mend):
@@ -112,6 +123,11 @@ class Schedule:
         while time.monotonic() < until:
             self.mend()
             time.sleep(0.02)
+
+    def is_enough(self):
+        """Whether as many launchers live as the job has to have."""
+        killed = {job for job, number in self.told.items() if number in (signal.SIGKILL, signal.SIGTERM)}
+        return len([job for job in self.living() if job not in killed]) >= self.least
 
     def living(self):
         return [job for jobs in self.jobs.values() for job in jobs if job.process.poll() is None]
@@ -175,15 +191,18 @@ class Schedule:
         return None
 
     def recoveries(self):
-        """(kind, seconds) from each fault to the first step of the next world, where it was alone."""
+        """(fault, seconds) to the first step of the next world, for each fault that was alone."""
         firsts = {}
         for beat in self.team.beats():
             firsts[beat.run, beat.epoch] = min(beat.first, firsts.get((beat.run, beat.epoch), beat.first))
         firsts = sorted(firsts.values())
-        for (kind, at), following in zip(self.struck, [at for _, at in self.struck[1:]] + [float("inf")]):
-            after = [first for first in firsts if first > at]
-            if after and after[0] < following:
-                yield kind, after[0] - at
+        for strike, following in zip(self.struck, [each.at for each in self.struck[1:]] + [float("inf")]):
+            first = next((first for first in firsts if first > strike.at), float("inf"))
+            if first >= following or first == float("inf"):
+                continue
+            waited = strike.possible is not None and strike.at < strike.possible < first
+            yield (strike.kind + ("_below_least" if waited else ""),
+                   first - (strike.possible if waited else strike.at))
 
 
 # ---- faults: each begins, says how it is to be mended, and returns what it did; None: nothing
@@ -314,7 +333,7 @@ def run(options, rig):
     took = time.monotonic() - begin
     print(f"seeds {options.seed} to {options.seed + done - 1} in {took:.0f} s", flush=True)
     for kind, times in sorted(recoveries.items()):
-        print(f"  {kind:16} {len(times):4} times, the next world after {statistics.median(times):.2f} s "
+        print(f"  {kind:27} {len(times):4} times, the next world after {statistics.median(times):.2f} s "
               f"(at most {max(times):.2f})")
     return done, failures
 

@@ -8,6 +8,8 @@ $FAKE_SSH names a directory with config.json:
   hosts    {HOST: BEHAVIOUR}; "*" stands for those that are not named. A behaviour is one of
              ok          runs the command
              unknown, refused, timeout, host_key, denied, password, no_route: fails as ssh does
+             busy, hung_up: the server hangs up, and says that it has no room, or nothing
+             hung_up_once: at the first login
              hang        never connects; a password prompt without BatchMode hangs too
              absent      the command's program is not there (127)
              closed      the account is closed: a word and status 1
@@ -42,7 +44,7 @@ FAILURES = {
     "no_route": "ssh: connect to host {host} port 22: No route to host\r",
     "host_key": "Host key verification failed.\r",
     "denied": "me@{host}: Permission denied (publickey,password).\r",
-    "busy":
+    "hung_up":
     "kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by 10.0.0.9 port 22\r",
 }
 
@@ -108,9 +110,13 @@ def main():
     behaviour = hosts.get(host, hosts.get("*", "ok"))
     time.sleep(config.get("delay", 0))
     draw = random.Random(f"{config.get('seed', 1)} {host}").random()
-    if draw < config.get("refuse", 0) and is_first(place, host):
-        behaviour = "busy"
+    if behaviour == "hung_up_once" or draw < config.get("refuse", 0):
+        kind, behaviour = ("hung_up", "ok") if behaviour == "hung_up_once" else ("busy", behaviour)
+        behaviour = kind if is_first(place, host) else behaviour
     note(place, host, behaviour, words)
+    if behaviour == "busy":  # heard by who listens
+        fail(("debug1: kex_exchange_identification: banner line 0: Exceeded MaxStartups\r\n" if "-v" in words
+              else "") + FAILURES["hung_up"].format(host=host))
     if behaviour in FAILURES:
         fail(FAILURES[behaviour].format(host=host))
     if behaviour == "password" and "BatchMode=yes" in words:

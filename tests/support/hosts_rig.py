@@ -96,9 +96,9 @@ class Job:
         self.out_file, self.err_file = (host.rig.directory / f"{host.name}.{count}.{kind}"
                                         for kind in ("out", "err"))
         with open(self.out_file, "wb") as out, open(self.err_file, "wb") as err:
+            # SIGTSTP stops nobody in the process group of tests whose shell has ended.
             self.process = host.popen([find_fleetrun(), *map(str, arguments)], environment=environment,
-                                      directory=directory,
-                                      stdout=out, stderr=err)
+                                      directory=directory, stdout=out, stderr=err, process_group=0)
 
     @property
     def out(self):

@@ -96,6 +96,7 @@ enum class Tampering { flip, insert, repeat, cut };
 /// Lets a client and a new server of `make_server` meet by way of a Meddler who tampers with one byte: once
 /// for each kind of tampering, way and byte. In short runs it is every 97th byte; FLEETRUN_EVERY_BYTE=1 means
 /// each. `session` gets the server and where it seems to be, may throw an Error, and checks the rest itself.
+/// Says how many sessions there were.
 template <class MakeServer, class Session>
 void tamper_everywhere(MakeServer make_server, Session session) {
   const std::size_t step = std::getenv("FLEETRUN_EVERY_BYTE") ? 1 : 97;
@@ -106,9 +107,11 @@ void tamper_everywhere(MakeServer make_server, Session session) {
     session(*server, honest.endpoint());
     bytes = {honest.passed(false), honest.passed(true)};
   }
+  std::size_t sessions = 0;
   for (const bool to_client : {false, true})
     for (const Tampering how : {Tampering::flip, Tampering::insert, Tampering::repeat, Tampering::cut})
       for (std::size_t at = 0; at < bytes[to_client]; at += step) {
+        ++sessions;
         CAPTURE(to_client);
         CAPTURE(static_cast<int>(how));
         CAPTURE(at);
@@ -132,6 +135,7 @@ void tamper_everywhere(MakeServer make_server, Session session) {
           // It was found out.
         }
       }
+  MESSAGE(sessions, " sessions of ", bytes[0], " bytes to the server and ", bytes[1], " to the client");
 }
 
 }  // namespace fleetrun::tests

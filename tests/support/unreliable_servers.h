@@ -66,12 +66,12 @@ class UnreliableServer {
   std::unique_ptr<ps::Channel> reach_holder(const std::atomic<bool>& give_up) {
     const std::shared_lock life(holder_->life_);
     return std::make_unique<DirectChannel>(
-        [this, &give_up, then = holder_->lives_.load()](auto in, auto respond) {
+        [this, &give_up, &at = *holder_, then = holder_->lives_.load()](auto in, auto respond) {
           while (is_dying_ && !give_up) std::this_thread::yield();
-          const std::shared_lock alive(holder_->life_);
-          if (give_up || holder_->lives_ != then) throw Error(ErrorKind::network, "one of them was killed");
+          const std::shared_lock alive(at.life_);
+          if (give_up || at.lives_ != then || !at.server_) throw Error(ErrorKind::network, "it was killed");
           const ps::wire::Header header = ps::wire::read_header(in);
-          holder_->server_->handle(header, std::move(in), std::move(respond));
+          at.server_->handle(header, std::move(in), std::move(respond));
         });
   }
 

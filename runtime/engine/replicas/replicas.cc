@@ -270,6 +270,7 @@ Replicas::State::State(const Program& program, Scope& scope, const ReplicaOption
       has_batch(options.replicas),
       team(options.threads) {
   check_order(program);
+  check_values_are_made(program);
   for (std::size_t replica = 0; replica < options.replicas; ++replica) {
     computes.push_back(std::make_unique<Executor>(compute_part(program, replica, options), scope,
                                                   rows.empty() ? nullptr : rows[replica]));

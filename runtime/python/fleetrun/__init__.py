@@ -83,6 +83,7 @@ _TABLE = {
     **_lazy.names("_more_shapes", _more_names.SHAPES),
     **_lazy.names("_cumulative", _more_names.CUMULATIVE),
     **_lazy.names("_placing", _more_names.PLACING),
+    **_lazy.names("_quantiles", _more_names.QUANTILES),
     **_lazy.names("_in_place", _more_names.IN_PLACE),
 }
 

@@ -10,7 +10,8 @@ class Error(RuntimeError):
     """Cannot go on: `str(error)` says what disagrees, what was being done, and what to do about it.
 
     kind: one of KINDS. hint: an action, or "". context: what was being done, innermost first.
-    One of "usage", "config" or "data" is a ValueError, too: Paddle raises that for values that are wrong.
+    One of "usage", "config" or "data" is a ValueError and a TypeError, too: Paddle raises one of these for
+    arguments that are wrong.
     Source: the same three parts as the C++ Error (runtime/base/error.h); both sides raise this class.
     """
 
@@ -36,8 +37,8 @@ class Error(RuntimeError):
         return "\n".join(lines)
 
 
-class _WrongValue(Error, ValueError):
-    """An Error about a value."""
+class _WrongValue(Error, ValueError, TypeError):
+    """An Error about an argument."""
 
 
 # Shown as fleetrun.Error in tracebacks, the name under which people catch it.

@@ -494,6 +494,7 @@ def append(
 ) -> Any:
     """Appends `operator` and returns its outputs as Variables: `outputs` (names), or one named LAYER.tmp_0,
     the layer being `kind`_N when none is given. An input of None is one that is not given."""
+    _mode.expect_static()
     program = default_main_program()
     if outputs is None:
         outputs = [unique_name((layer or unique_name(kind)) + ".tmp")]
@@ -550,8 +551,8 @@ def make_parameter(
     name: str | None = None,
     named: bool = False,
 ) -> Parameter:
-    """create_parameter() for a layer: the parameter becomes LAYER_N.w_0 or .b_0, LAYER.w_0 when it is already
-    `named`."""
+    """create_parameter() for a layer: LAYER_N.w_0 or .b_0, LAYER.w_0 when it is `named` already."""
+    _mode.expect_static()
     attr = to_attr(attr, f"paddle.{layer}") or ParamAttr()
     if dtypes.name_of(dtype) != "float32":
         raise Error(

@@ -24,6 +24,7 @@ tensor: tensor.math tensor.manipulation tensor.creation tensor.linalg tensor.log
 tensor: tensor.stat tensor.random tensor.attribute tensor.ops tensor.tensor tensor.layer_function_generator
 nn: nn.layer nn.layer.common nn.layer.activation nn.layer.conv nn.layer.container nn.layer.layers
 nn: nn.layer.loss nn.layer.norm nn.layer.pooling nn.layer.rnn nn.layer.distance
+nn: nn.common nn.conv nn.loss nn.norm nn.rnn
 nn.transformer: nn.layer.transformer
 nn.functional: nn.functional.common nn.functional.activation nn.functional.conv nn.functional.loss
 nn.functional: nn.functional.norm nn.functional.pooling nn.functional.input nn.functional.extension
@@ -46,6 +47,7 @@ fluid.reader: base.reader
 fluid.initializer: base.initializer
 fluid.backward: base.backward
 fluid.layer_helper: base.layer_helper
+fluid.wrapped_decorator: base.wrapped_decorator
 fluid.average: fluid.evaluator
 fluid.data_feed_desc: base.data_feed_desc
 distributed.dataset: fluid.dataset base.dataset distributed.fleet.dataset distributed.fleet.dataset.dataset

@@ -12,10 +12,11 @@ from fleetrun._variable import Variable
 
 # Those that are not called on a variable, in Paddle as here.
 _FUNCTIONS_ONLY = {
-    "arange", "assign", "create_global_var", "create_parameter", "create_tensor", "einsum", "empty",
-    "empty_like", "eye", "fill_constant", "full", "full_like", "linspace", "logspace", "meshgrid", "normal",
-    "ones", "ones_like", "rand", "randint", "randint_like", "randn", "randperm", "shape", "standard_normal",
-    "to_tensor", "tril_indices", "triu_indices", "uniform", "zeros", "zeros_like",
+    "arange", "array_length", "array_read", "array_write", "assign", "create_array", "create_global_var",
+    "create_parameter", "create_tensor", "einsum", "empty", "empty_like", "eye", "fill_constant", "full",
+    "full_like", "linspace", "logspace", "meshgrid", "normal", "ones", "ones_like", "rand", "randint",
+    "randint_like", "randn", "randperm", "shape", "standard_normal", "to_tensor", "tril_indices",
+    "triu_indices", "uniform", "zeros", "zeros_like",
 }  # fmt: skip
 
 

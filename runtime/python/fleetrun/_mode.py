@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
@@ -23,27 +24,51 @@ def dynamic_hint() -> str:
     return table()[0]["dynamic"]
 
 
+# Whether the script asked for dynamic mode since: a script may ask for it behind all of its programs.
+_dynamic = False
+
+
 def enable_static(place: Any = None) -> None:
-    """Accepted: programs are the only mode that fleetrun has."""
-    global asked_for_static
-    asked_for_static = True
+    """Programs are the only mode that fleetrun has."""
+    global asked_for_static, _dynamic
+    asked_for_static, _dynamic = True, False
 
 
 def disable_static(place: Any = None) -> None:
-    """Refused, because there is nothing to switch to. Throws: Error(config)."""
-    raise Error(
-        "config",
-        "paddle.disable_static(): fleetrun has no dynamic mode",
-        dynamic_hint(),
-    )
+    """Accepted, and what is called next that makes a variable is refused, until enable_static()."""
+    global _dynamic
+    _dynamic = True
 
 
 def enable_dygraph(place: Any = None) -> None:
-    """Refused as disable_static() is. Throws: Error(config)."""
+    """disable_static()."""
     disable_static(place)
 
 
 disable_dygraph = enable_static
+
+
+def forget() -> None:
+    """Is as before the script's first line."""
+    global asked_for_static, _dynamic
+    asked_for_static = _dynamic = False
+
+
+@contextlib.contextmanager
+def dygraph_guard(tracer: Any) -> Iterator[None]:
+    """Within `with`, as after enable_static() for None, else as after disable_static()."""
+    global _dynamic
+    before, _dynamic = _dynamic, tracer is not None
+    try:
+        yield
+    finally:
+        _dynamic = before
+
+
+def expect_static() -> None:
+    """Throws: Error(config) in dynamic mode."""
+    if _dynamic:
+        raise Error("config", "paddle.disable_static(): fleetrun has no dynamic mode", dynamic_hint())
 
 
 class no_grad(contextlib.ContextDecorator):  # noqa: N801, Paddle's name
@@ -118,8 +143,8 @@ def get_flags(flags: str | list[str]) -> dict[str, Any]:
 
 
 def in_dynamic_mode() -> bool:
-    """Always False."""
-    return False
+    """Whether the script asked for it, by disable_static()."""
+    return _dynamic
 
 
 def get_default_dtype() -> str:

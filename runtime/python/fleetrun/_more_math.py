@@ -101,6 +101,35 @@ def logaddexp(x: Variable, y: Variable, name: str | None = None) -> Variable:
     return tensor.log1p(tensor.exp(neg(tensor.abs(x - y)))) + tensor.maximum(x, y)
 
 
+def sgn(x: Variable, name: str | None = None) -> Variable:
+    """sign(): the engine has no complex numbers."""
+    return tensor.sign(x)
+
+
+def conj(x: Variable, name: str | None = None) -> Variable:
+    """x itself: the engine has no complex numbers."""
+    return tensor.assign(x)
+
+
+def frexp(x: Variable, name: str | None = None) -> tuple[Variable, Variable]:
+    """(m, e) with x = m * 2^e and |m| in [0.5, 1), or both 0."""
+    size = tensor.abs(x)
+    exponent = tensor.floor(tensor.log2(size))
+    exponent = tensor.where(tensor.isinf(exponent), tensor.zeros_like(exponent), exponent)
+    exponent.stop_gradient = True
+    part = size / tensor.pow(tensor.full_like(exponent, 2.0), exponent)
+    whole = tensor.cast(tensor.greater_equal(part, 1.0), x.dtype)
+    part = tensor.where(tensor.greater_equal(part, 1.0), tensor.scale(part, 0.5), part)
+    return tensor.where(tensor.less_than(x, 0.0), neg(part), part), exponent + whole
+
+
+def multigammaln(x: Variable, p: int, name: str | None = None) -> Variable:
+    """The logarithm of the gamma function of p variables."""
+    steps = tensor.to_tensor([0.5 * (k + 1 - p) for k in range(p)], x.dtype)
+    each = tensor.lgamma(tensor.unsqueeze(x, -1) + steps)
+    return tensor.scale(tensor.sum(each, -1), 1.0, 0.25 * p * (p - 1) * math.log(math.pi))
+
+
 def hypot(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """sqrt(x² + y²)."""
     return tensor.sqrt(tensor.square(x) + tensor.square(y))

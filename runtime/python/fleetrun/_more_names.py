@@ -2,18 +2,21 @@
 must load nothing."""
 
 MATH = (
-    "acosh addmm allclose amax amin asinh atan2 atanh cdist cosh count_nonzero cross deg2rad dist fmax fmin "
-    "frac heaviside hypot is_complex is_empty is_floating_point is_integer is_tensor isclose ldexp lerp "
-    "logaddexp logit mv nan_to_num nanmean nansum neg rad2deg renorm sinh stanh trunc"
+    "acosh addmm allclose amax amin asinh atan2 atanh cdist conj cosh count_nonzero cross deg2rad dist "
+    "fmax fmin frac frexp heaviside hypot is_complex is_empty is_floating_point is_integer is_tensor "
+    "isclose ldexp lerp logaddexp logit multigammaln mv nan_to_num nanmean nansum neg rad2deg renorm "
+    "sgn sinh stanh trunc"
 )
 SHAPES = (
     "atleast_1d atleast_2d atleast_3d broadcast_shape broadcast_tensors bucketize clone combinations "
-    "crop diag diag_embed diagflat diagonal diff empty empty_like increment index_add index_sample inner "
-    "kron kthvalue logspace masked_fill median moveaxis multiplex randint_like repeat_interleave reverse "
-    "rot90 scatter_nd scatter_nd_add searchsorted shard_index standard_normal take tensordot trace "
-    "trapezoid tril_indices triu_indices unflatten vander view view_as vsplit"
+    "crop diag diag_embed diagflat diagonal diagonal_scatter diff empty empty_like increment index_add "
+    "index_sample inner kron kthvalue logspace masked_fill median moveaxis multiplex randint_like "
+    "repeat_interleave reverse rot90 scatter_nd scatter_nd_add searchsorted select_scatter shard_index "
+    "standard_normal take tensordot trace trapezoid tril_indices triu_indices unflatten "
+    "unique_consecutive vander view view_as vsplit"
 )
 CUMULATIVE = "cummax cummin cumprod cumulative_trapezoid logcumsumexp"
+QUANTILES = "mode nanmedian nanquantile quantile"
 PLACING = "bincount histogram index_fill index_put put_along_axis"
 # In place in Paddle's dynamic mode; in a program, there as here, what the name without the _ gives.
 IN_PLACE = (

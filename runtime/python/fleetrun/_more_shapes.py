@@ -272,6 +272,61 @@ def diagonal(
     return tensor.gather(flat, tensor.to_tensor(places, "int64"), moved.ndim - 2)
 
 
+def diagonal_scatter(
+    x: Variable, y: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None
+) -> Variable:
+    """x with y where diagonal() takes its values from. As in Paddle's programs no gradient flows to y."""
+    moved = moveaxis(x, [axis1, axis2], [-2, -1])
+    rows, columns = _fixed("diagonal_scatter", moved, -2), _fixed("diagonal_scatter", moved, -1)
+    order = [i if 0 <= i + offset < columns else -1 for i in range(rows)]
+    first = builtins.min((i for i in order if i >= 0), default=0)
+    places = [0 if i < 0 or j != i + offset else i - first for i in order for j in range(columns)]
+    chosen = [[i >= 0 and j == i + offset for j in range(columns)] for i in order]
+    wide = tensor.gather(y, tensor.to_tensor(places, "int64"), y.ndim - 1)
+    wide = tensor.reshape(wide, [*[0 if size < 0 else size for size in y.shape[:-1]], rows, columns])
+    wide.stop_gradient = True
+    made = tensor.where(tensor.to_tensor(chosen, "bool"), wide, moved)
+    return moveaxis(made, [-2, -1], [axis1, axis2])
+
+
+def select_scatter(x: Variable, values: Variable, axis: int, index: int, name: str | None = None) -> Variable:
+    """x with `values` at one place of `axis`, which is of fixed size."""
+    size = _fixed("select_scatter", x, axis)
+    if not -size <= index < size:
+        raise ValueError(f"paddle.select_scatter: there is no place {index} on an axis of {size}")
+    shape = [size if k == axis % x.ndim else 1 for k in range(x.ndim)]
+    chosen = tensor.reshape(tensor.to_tensor([k == index % size for k in range(size)], "bool"), shape)
+    return tensor.where(chosen, tensor.unsqueeze(values, axis), x)
+
+
+def unique_consecutive(
+    x: Variable,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    dtype: DTypeLike = "int64",
+    name: str | None = None,
+) -> Any:
+    """x (flattened, or its parts along `axis`) without those that are equal to the one before; and for each
+    where it went, and how often each was there. No gradient."""
+    flat = tensor.flatten(x) if axis is None else moveaxis(x, axis, 0)
+    before = tensor.concat([tensor.slice(flat, [0], [0], [1]), tensor.slice(flat, [0], [0], [-1])], 0)
+    other = tensor.not_equal(flat, before)
+    other = tensor.any(other, list(range(1, flat.ndim))) if flat.ndim > 1 else other
+    steps = tensor.cast(other, "int64")
+    inverse = tensor.cumsum(steps, 0)
+    begins = tensor.concat([tensor.zeros([1], "int64"), tensor.reshape(tensor.nonzero(other), [-1])], 0)
+    made = tensor.gather(flat, begins, 0)
+    total = tensor.reshape(tensor.numel(inverse), [1])
+    ends = tensor.concat([tensor.slice(begins, [0], [1], [2**31 - 1]), tensor.cast(total, "int64")], 0)
+    found = [made if axis is None else moveaxis(made, 0, axis)]
+    found += [tensor.cast(inverse, dtype)] if return_inverse else []
+    found += [tensor.cast(ends - begins, dtype)] if return_counts else []
+    for one in found:
+        one.stop_gradient = True
+    return found[0] if len(found) == 1 else tuple(found)
+
+
 def trace(x: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
     """The sum of diagonal()."""
     return tensor.sum(diagonal(x, offset, axis1, axis2), -1)

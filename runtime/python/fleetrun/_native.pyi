@@ -90,6 +90,8 @@ class Program():
         """Says whether optimizers update a parameter. Throws: Error(config) for an unknown one."""
     def set_type(self, name: str, type: str) -> None:
         """Gives a variable another type. Throws: Error(config) for an unknown one."""
+    def take_as_input(self, name: str) -> None:
+        """From now on the variable of this name is fed. Throws: Error(config) naming the nearest one."""
     def to_dot(self) -> str:
         """The program for graphviz."""
     def to_words(self) -> list[str]:
@@ -302,6 +304,11 @@ class TableConfig():
     @property
     def width(self) -> int:
         """float32 values of a row, or of a dense table in all."""
+class ServerAddresses():
+    """Where the servers are reached, by rank, which may change."""
+    def __init__(self, endpoints: list[str]) -> None: ...
+    def move(self, servers: dict[int, str]) -> None:
+        """Those that are somewhere else from now on, {rank: endpoint}."""
 class Client():
     """A trainer's view of all servers. Calls throw Error(network) when a server is gone."""
     def all_reduce_sum(self, values: numpy.ndarray) -> Tensor:
@@ -346,12 +353,12 @@ class Client():
         """Ends a day; how many rows went."""
     def skip_steps(self, steps: int) -> int:
         """Takes up to so many steps as done; how many were."""
-def connect(endpoints: list[str], trainer: int, trainers: int, mode: str, tables: list[TableConfig], epoch: int = 0, launcher: str = '', exchange: list[int] = ..., identity: int = 0, counts_epochs: bool = False) -> Client:
-    """A Client of servers by rank. exchange: geo_steps, merged, waiting, max_ahead of ps::TrainerMode. counts_epochs: as ps::ClientOptions. Throws: Error(network) naming those that do not answer, Error(config) when the tables of both sides disagree."""
+def connect(endpoints: list[str], trainer: int, trainers: int, mode: str, tables: list[TableConfig], epoch: int = 0, launcher: str = '', exchange: list[int] = ..., identity: int = 0, counts_epochs: bool = False, addresses: ServerAddresses | None = None) -> Client:
+    """A Client of servers by rank; of `addresses`, where those may change. exchange: geo_steps, merged, waiting, max_ahead of ps::TrainerMode. counts_epochs: as ps::ClientOptions. Throws: Error(network) naming those that do not answer, Error(config) when the tables of both sides disagree."""
 def make_in_process(mode: str, tables: list[TableConfig]) -> Client:
     """A Client whose one server is in this process."""
 class RpcServer():
-    """A parameter server of this process."""
+    """The parameter server of this process, or those that it serves now."""
     def __init__(self, rank: int, servers: int, trainers: int, mode: str, tables: list[TableConfig], endpoint: str, epoch: int = 0, listens: bool = True) -> None:
         """Binds `endpoint` and serves from then on, or from listen() on. Throws: Error(network) for a port that is taken, Error(config)."""
     @property
@@ -367,8 +374,8 @@ class RpcServer():
         """What it has done so far, as JSON."""
     def stop(self) -> None:
         """Ends wait()."""
-    def update(self, epoch: int, in_place: bool, trainers: dict[int, str]) -> None:
-        """Tells of the trainers that there are now: {rank: id}."""
+    def update(self, epoch: int, in_place: bool, trainers: dict[int, str], servers: dict[int, str]) -> None:
+        """Tells of the trainers that there are now, {rank: id}, and where the servers are, {rank: endpoint}. Returns once a server that is to be served here is."""
     def wait(self) -> None:
         """Serves until all trainers have said goodbye, or stop()."""
 def table_config(id: int, name: str, sparse: bool, width: int, rule: dict, initializer: dict, accessor: dict, admission: dict, min_block: int, on_disk: bool, expire_seconds: int) -> TableConfig:
@@ -638,13 +645,15 @@ class TablePlan():
     """TablePlan"""
     def __init__(self) -> None: ...
     def entries(self) -> list[TablePlanEntry]: ...
+    def number_beside(self, arg0: list[TablePlan]) -> None: ...
     @staticmethod
     def of_text(arg0: str) -> TablePlan:
         """The tables of table_text(), to be read only."""
+    def read(self, arg0: TablePlan, arg1: Program) -> None: ...
     def split_dense(self, arg0: int) -> None: ...
     def table_text(self) -> str: ...
     def tables(self) -> list[TableConfig]: ...
-def distribute(arg0: Program, arg1: Program, arg2: str, arg3: OptimizerConfig, arg4: bool, arg5: dict[str, TableChoice]) -> TablePlan: ...
+def distribute(arg0: Program, arg1: Program, arg2: str, arg3: OptimizerConfig, arg4: bool, arg5: dict[str, TableChoice], arg6: list[TablePlan]) -> TablePlan: ...
 def append_backward(main: Program, loss: str, optimizer: OptimizerConfig | None = None, asked: set[str] = set()) -> list[tuple[str, str, str]]:
     """[(parameter, gradient, the keys of its rows or nothing)] of every parameter. Without an optimizer each is of all rows. asked: of these variables instead."""
 def append_clip(arg0: Program, arg1: list[tuple[str, str, str]], arg2: OptimizerConfig) -> list[tuple[str, str, str]]: ...

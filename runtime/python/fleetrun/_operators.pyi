@@ -268,6 +268,8 @@ class Operators:
         """The inverse of tanh, value by value."""
     def cdist(self, y: Variable, p: float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary', name: str | None = None) -> Variable:
         """The p-norm between each row of x and each of y. Shape: [.., n, k] x [.., m, k] -> [.., n, m]."""
+    def conj(self, name: str | None = None) -> Variable:
+        """x itself: the engine has no complex numbers."""
     def cosh(self, name: str | None = None) -> Variable:
         """The hyperbolic cosine, value by value."""
     def count_nonzero(self, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
@@ -284,6 +286,8 @@ class Operators:
         """The smaller of x and y; of a NaN and a number the number."""
     def frac(self, name: str | None = None) -> Variable:
         """x - trunc(x)."""
+    def frexp(self, name: str | None = None) -> tuple[Variable, Variable]:
+        """(m, e) with x = m * 2^e and |m| in [0.5, 1), or both 0."""
     def heaviside(self, y: Variable, name: str | None = None) -> Variable:
         """0 where x is below 0, y where it is 0, else 1."""
     def hypot(self, y: Variable, name: str | None = None) -> Variable:
@@ -308,6 +312,8 @@ class Operators:
         """log(exp(x) + exp(y)), without overflow."""
     def logit(self, eps: float | None = None, name: str | None = None) -> Variable:
         """log(x / (1 - x)); with eps x is cut to [eps, 1 - eps]."""
+    def multigammaln(self, p: int, name: str | None = None) -> Variable:
+        """The logarithm of the gamma function of p variables."""
     def mv(self, vec: Variable, name: str | None = None) -> Variable:
         """The product of a matrix and a vector."""
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None) -> Variable:
@@ -322,6 +328,8 @@ class Operators:
         """x from radians to degrees."""
     def renorm(self, p: float, axis: int, max_norm: float) -> Variable:
         """x whose parts along `axis` have a p-norm of at most max_norm."""
+    def sgn(self, name: str | None = None) -> Variable:
+        """sign(): the engine has no complex numbers."""
     def sinh(self, name: str | None = None) -> Variable:
         """The hyperbolic sine, value by value."""
     def stanh(self, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
@@ -356,6 +364,8 @@ class Operators:
         """The values of x on a diagonal. As in Paddle's programs no gradient flows through it."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
         """The diagonal of two axes of fixed size, as the last axis."""
+    def diagonal_scatter(self, y: Variable, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
+        """x with y where diagonal() takes its values from. As in Paddle's programs no gradient flows to y."""
     def diff(self, n: int = 1, axis: int = -1, prepend: Variable | None = None, append: Variable | None = None, name: str | None = None) -> Variable:
         """Each value minus the one before it along `axis`, n times."""
     def increment(self, value: float = 1.0, name: str | None = None) -> Variable:
@@ -391,6 +401,8 @@ class Operators:
         size."""
     def searchsorted(self, values: Variable, out_int32: bool = False, right: bool = False, name: str | None = None) -> Variable:
         """Where each value goes into the rising sequence of its row; right: behind equal ones."""
+    def select_scatter(self, values: Variable, axis: int, index: int, name: str | None = None) -> Variable:
+        """x with `values` at one place of `axis`, which is of fixed size."""
     def shard_index(self, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
         """The place within shard shard_id of those ids that are in it, ignore_value for the others."""
     def take(self, index: Variable, mode: str = 'raise', name: str | None = None) -> Variable:
@@ -403,6 +415,9 @@ class Operators:
         """The area below y along `axis` by trapezoids; x: where its values are, else dx (1) apart."""
     def unflatten(self, axis: int, shape: Sequence[int], name: str | None = None) -> Variable:
         """x with one axis taken apart into `shape`."""
+    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, dtype: DTypeLike = 'int64', name: str | None = None) -> Any:
+        """x (flattened, or its parts along `axis`) without those that are equal to the one before; and for each
+        where it went, and how often each was there. No gradient."""
     def vander(self, n: int | None = None, increasing: bool = False, name: str | None = None) -> Variable:
         """The powers of each value of a vector, from n - 1 down to 0."""
     def view(self, shape_or_dtype: Any, name: str | None = None) -> Variable:
@@ -435,6 +450,15 @@ class Operators:
     def put_along_axis(self, indices: Variable, values: Any, axis: int, reduce: str = 'assign', include_self: bool = True, broadcast: bool = True) -> Variable:
         """arr with `values` at the places `indices` along `axis`; reduce "assign" or "add". Shape: indices have
         arr's axes; with broadcast their sizes but that of `axis` are repeated to arr's."""
+    def mode(self, axis: int = -1, keepdim: bool = False, name: str | None = None) -> tuple[Variable, Variable]:
+        """(the most frequent value along `axis`, the least of several; where it is for the last time)."""
+    def nanmedian(self, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The middle one of the values along `axis` that are not NaN; the mean of two for an even number."""
+    def nanquantile(self, q: float | Sequence[float], axis: Any = None, keepdim: bool = False) -> Variable:
+        """quantile() of what is not NaN."""
+    def quantile(self, q: float | Sequence[float], axis: Any = None, keepdim: bool = False) -> Variable:
+        """The value below which a part q of those along `axis` lies, float64; NaN where one of them is NaN. A
+        list of q gives a first axis."""
     def abs_(self, name: str | None = None) -> Variable:
         """The absolute value, value by value."""
     def acos_(self, name: str | None = None) -> Variable:

@@ -32,10 +32,11 @@ import threading
 
 import numpy as np
 
-from fleetrun import _native
+from fleetrun import _native, elastic
 from fleetrun._arguments import warn_of_save
 from fleetrun._error import Error
 from fleetrun._types import Any, ArrayLike, Iterable, Mapping, Sequence
+from fleetrun._worlds import addresses_of, tell_server
 
 __all__ = [
     "Accessor", "Admission", "Client", "Constant", "DenseTable", "Initializer", "is_server", "MODES",
@@ -228,6 +229,7 @@ class Server:
         # Who gives an endpoint may have clients that use it before anything else is asked of this.
         self._listens = endpoint is not None and load is None
         self._listening = threading.Lock()
+        in_job = endpoint is None
         if endpoint is None:
             if not is_server():
                 raise Error(
@@ -246,10 +248,18 @@ class Server:
             tables=_configs(tables),
             endpoint=endpoint,
             listens=self._listens,
+            epoch=elastic.epoch() if in_job else 0,
         )
         if load is not None:
             self.load(load)
             self._listen()
+        if in_job:
+            elastic.on_world_change(self._tell, thread=True)
+            if (world := elastic.world()) is not None:
+                self._tell(world)
+
+    def _tell(self, world):
+        tell_server(self._server, world)
 
     def _listen(self):
         with self._listening:
@@ -320,7 +330,8 @@ class Client:
                 f"identity in mode {mode!r}: it merges pushes, so that theirs have no numbers of their own",
                 "use mode async or sync, or no identity",
             )
-        if endpoints is None and _in_job():
+        of_job = endpoints is None and _in_job()
+        if of_job:
             role = _role()
             if role.is_server():
                 raise Error(
@@ -341,9 +352,23 @@ class Client:
                 )
             self._client = _native.make_in_process(mode, configs)
         else:
+            world = elastic.world() if of_job else None
             self._client = _native.connect(
-                list(endpoints), trainer, trainers, mode, configs, identity=identity
+                list(endpoints),
+                trainer,
+                trainers,
+                mode,
+                configs,
+                epoch=elastic.epoch() if of_job else 0,
+                launcher=world.node if world else "",
+                identity=identity,
+                addresses=addresses_of(endpoints) if of_job else None,
             )
+            if of_job:
+                elastic.on_world_change(self._tell, thread=True)
+
+    def _tell(self, world):
+        self._client.set_epoch(world.epoch)
 
     def _table(self, name, sparse):
         entry = self._entries.get(name)

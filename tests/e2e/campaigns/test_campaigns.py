@@ -13,8 +13,9 @@ from fleetrun_job import clean_environment, find_fleetrun
 
 CAMPAIGNS = pathlib.Path(__file__).resolve().parents[2] / "campaigns"
 # others: 10
-COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 3, "rank_kills": 1,
-          "replays": 8, "sentinel": 2, "trainer_kills": 2, "python_hangs": 4, "schedules": 5, "ssh_cases": 20}
+COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 2, "rank_kills": 1,
+          "replays": 18, "sentinel": 2, "trainer_kills": 2, "python_hangs": 4, "schedules": 5,
+          "ssh_cases": 20, "load": 3, "programs": 2}
 MORE = {"chaos": ["--pause=0.5:1"], "ssh_cases": ["--slack=20"]}
 
 
@@ -35,7 +36,7 @@ def test_a_short_cut_through_the_campaign(script):
     count = COUNTS.get(script.stem, 10)
     done = subprocess.run(
         [sys.executable, str(script), f"--count={count}", "--seed=1", *MORE.get(script.stem, [])],
-        env=clean_environment(FLEETRUN_BIN=find_fleetrun()),
+        env=clean_environment(FLEETRUN_BIN=find_fleetrun(), KILLS="4"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -55,6 +55,18 @@ def test_a_firewall_in_one_direction_is_seen_as_one(rig):
     assert "let TCP through between all hosts of a job" in text.out
 
 
+def test_a_firewall_that_opens_some_ports_only_is_seen_unless_the_job_keeps_to_them(rig):
+    h1, h2, h3, *_ = rig.hosts
+    h3.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n"
+           "add rule inet cut in tcp flags & (syn | ack) == syn tcp dport != { 22, 20000-20099 } drop\n")
+    told = diagnose(h1, "--hosts=h1,h2,h3", "--port_range=20099:20100")
+    assert cannot_dial(told) == {("h1", "h3"), ("h2", "h3")}
+    assert problems(told) == {
+        (("h1", "h2"), "ports"): "it cannot dial h3: no answer (a firewall?), at port 20100 and not at 1 "
+                                 "other of the range (the other direction works)"}
+    assert problems(diagnose(h1, "--hosts=h1,h2,h3", "--port_range=20000:20099")) == {}
+
+
 def test_a_host_that_is_down_is_said_and_the_others_are_examined(rig):
     h1, h2, *_ = rig.hosts
     h2.power_off()

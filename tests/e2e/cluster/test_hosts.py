@@ -5,9 +5,11 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sys
+import urllib.request
 
 import pytest
 from fleetrun_job import ROOT, clean_environment, find_fleetrun, marked_pids, wait_until
@@ -569,3 +571,18 @@ def test_a_job_of_oar_logs_in_by_oars_own_command(work):
     assert "started by oarsh -T" in shown.out and "2 trainers, ranks 0 to 1" in shown.out
     asked = work.run("--dry-run", "--ssh=ssh", "say.py", environment=environment)
     assert "started by ssh -T" in asked.out
+
+
+def test_each_host_has_a_page_whose_address_is_said_here(hosts, work):
+    work.script("t.py", "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.02)\n")
+    with open(work.directory / "said", "w") as said:
+        job = hosts.start("--hosts=h1,h2", "--ui", "t.py", stderr=said)
+    text = work.directory / "said"
+    found = wait_until(lambda: (all_of := re.findall(r"(h\d): Page: (http\S+)", text.read_text()))
+                       and len(all_of) == 2 and all_of, "two addresses")
+    assert {host for host, _ in found} == {"h1", "h2"}
+    for _, address in found:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=30) as page:
+            assert page.status == 200
+    (work.directory / "go").touch()
+    assert job.process.wait(30) == 0

@@ -278,11 +278,14 @@ def test_scancel_leaves_nothing(place):
 
 
 def test_the_notice_before_the_end_of_the_time_drains_and_requeues(place):
-    """The limit is a minute, and the notice is due at once:
+    """The limit becomes a minute, and the notice is due at once:
     Slurm gives it when it looks, every half minute."""
     # Hosts that get no processor for three seconds would stand still, and not save.
-    job = place.submit("--nodes=2", "--time=1", "--notice=60", "--lost_after=30", "./train")
+    job = place.submit("--nodes=2", "--time=10", "--notice=60", "--lost_after=30", "./train")
     place.wait_for(lambda: len(place.files("up")) == 2, "two trainers")
+    # Not from the start: a Slurm that looks just then gives it before
+    # the job's script has begun, and never again.
+    place.run("scontrol", "update", f"jobid={job}", "TimeLimit=1")
     place.wait_for(lambda: place.slurm.job(job)["Restarts"] == "1", "the requeue", seconds=60)
     assert place.files("saved") == ["saved.0", "saved.1"]
     assert "it was drained, and asks to be started again" in place.said()

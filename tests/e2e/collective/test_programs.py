@@ -74,7 +74,9 @@ print("done")
     assert "examples: 26, batches: 7" in result.logs[1]
 
 
-def test_two_ranks_train_as_one_process_with_both_their_batches(job):
+@pytest.mark.parametrize("strategy", [
+    "", "strategy.gradient_merge = True\nstrategy.gradient_merge_configs = dict(k_steps=3, avg=False)"])
+def test_two_ranks_train_as_one_process_with_both_their_batches(job, strategy):
     """Within 1e-6: the sums of gradients are made in another order."""
     code = script("""
 if size == 2 and rank == 0:
@@ -100,7 +102,7 @@ else:
     if rank == 0:
         np.save("together.npy", weights())
 print("done")
-""")
+""", strategy)
     job(code, 2).succeeded()
     job(code, 1).succeeded()
 

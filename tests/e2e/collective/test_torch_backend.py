@@ -23,13 +23,13 @@ def version(torch_python):
     return tuple(int(part) for part in said.split("+")[0].split(".")[:2])
 
 
-def job(torch_python, folder, script):
+def job(torch_python, folder, script, ranks=2):
     python, more = torch_python
     environment = clean_environment(**more, FLEETRUN_COLLECTIVE_TIMEOUT="30")
-    done = subprocess.run([FLEETRUN, "--nproc_per_node=2", f"--python={python}", *script], cwd=folder,
+    done = subprocess.run([FLEETRUN, f"--nproc_per_node={ranks}", f"--python={python}", *script], cwd=folder,
                           env=environment, text=True, capture_output=True, timeout=DEADLINE,
                           stdin=subprocess.DEVNULL)
-    return done, [(folder / "log" / f"workerlog.{rank}").read_text() for rank in range(2)]
+    return done, [(folder / "log" / f"workerlog.{rank}").read_text() for rank in range(ranks)]
 
 
 def test_ddp_fsdp2_and_dtensor_are_bit_for_bit_as_over_gloo(torch_python, version, tmp_path):
@@ -43,6 +43,18 @@ def test_ddp_fsdp2_and_dtensor_are_bit_for_bit_as_over_gloo(torch_python, versio
         for part in ("every_call", "coalesced", "sparse", "sparse_rows", "tagged", "monitored", "ddp",
                      "compiled", "uneven", "fsdp2", "dtensor"):
             assert f"ok {part}" in log
+        assert "done" in log
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_models_in_shards_are_as_over_gloo(torch_python, version, tmp_path, ranks):
+    if version < OLDEST:
+        pytest.skip(f"PyTorch {version} has not all that is compared; the backend asks for {OLDEST}")
+    cases = pathlib.Path(__file__).with_name("sharded_cases.py")
+    done, logs = job(torch_python, tmp_path, [cases, tmp_path], ranks)
+    assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
+    for log in logs:
+        assert all(f"ok {part}" in log for part in ("fsdp1", "fsdp2", "tensor_parallel", "both")), log
         assert "done" in log
 
 
@@ -178,6 +190,27 @@ if __name__ == "__main__":
     said += (tmp_path / "log" / "workerlog.0").read_text() if way == "env" else ""
     assert done.returncode == 0, said
     assert all(f"rank {rank} of 3: 6" in said for rank in range(3)), said
+
+
+def test_the_process_group_is_made_again_at_once(torch_python, version, tmp_path):
+    """Over env://, whose store rank 0 opens at the same port each time."""
+    if version < OLDEST:
+        pytest.skip(f"PyTorch {version} does not have the backend")
+    (tmp_path / "train.py").write_text("""
+import torch
+import torch.distributed as td
+import fleetrun.distributed.torch_backend
+for round in range(30):
+    td.init_process_group("fleetrun")
+    values = torch.tensor([td.get_rank() + 1])
+    td.all_reduce(values)
+    assert values.item() == 3
+    td.destroy_process_group()
+print("done")
+""", encoding="utf-8")
+    done, logs = job(torch_python, tmp_path, [tmp_path / "train.py"])
+    everything = done.stdout + done.stderr + "".join(logs)
+    assert done.returncode == 0 and all("done" in log for log in logs), everything
 
 
 def test_who_does_not_come_in_time_is_named(torch_python, version, tmp_path):

@@ -32,6 +32,8 @@ def every_call():
     td.all_reduce(got[-1])
     got.append(given.clone())
     td.broadcast(got[-1], src=1)
+    got.append(given.clone()[:1, ::2])                # one value, whose strides say nothing
+    td.broadcast(got[-1], src=1)
     got.append(given.clone())
     td.reduce(got[-1], dst=1)
     if rank != 1:

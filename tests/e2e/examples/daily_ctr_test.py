@@ -5,6 +5,9 @@ import re
 
 def test_days_go_on_from_each_other(example, python, fleetrun):
     folder = example("daily_ctr")
+    early = fleetrun(folder, "--server_num=1", "--trainer_num=2", "train.py", 1)
+    assert early.returncode == 1 and "hint: python make_data.py writes them" in early.stdout + early.stderr
+    assert not (folder / "model").exists()  # of a day without clicks
     assert python(folder, "make_data.py").returncode == 0
     areas, gone = [], []
     for day in (1, 2, 3):

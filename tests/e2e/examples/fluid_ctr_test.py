@@ -42,6 +42,12 @@ def test_training_from_files(folder, fleetrun):
     fell((folder / "log" / "workerlog.0").read_text(), range(8, 63))
 
 
+def test_without_data_the_script_says_how_to_get_it(example, fleetrun):
+    folder = example("fluid_ctr")
+    run = fleetrun(folder, "--compat=paddle", "--server_num=1", "--trainer_num=1", "train_ps.py")
+    assert run.returncode == 1 and "hint: python make_data.py writes them" in run.stdout + run.stderr
+
+
 @pytest.mark.parametrize("mode", ["sync", "half_async", "async", "geo"])
 def test_parameter_servers(folder, fleetrun, mode):
     run = fleetrun(folder, "--compat=paddle", "--server_num=1", "--trainer_num=2", "train_ps.py", mode)

@@ -174,12 +174,12 @@ def test_endpoints_that_are_too_long_for_the_environment_are_in_a_file(work):
     assert os.stat(seen["PADDLE_BACKUP_ENV_PATH"]).st_mode & 0o777 == 0o600
 
 
-def in_own_mounts(work, script):
-    """Runs a shell script that has mounts of its own; skips where that is not allowed."""
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-        pytest.skip("mounts of one's own are not allowed here")
+def in_own_mounts(work, script, own="-m"):
+    """Runs a shell script that has mounts (-m) or a network (-n) of its own; skips where it may not."""
+    if subprocess.run(["unshare", own, "true"], capture_output=True).returncode != 0:
+        pytest.skip("namespaces of one's own are not allowed here")
     command = script.replace("FLEETRUN", find_fleetrun())
-    return subprocess.run(["unshare", "-m", "sh", "-ec", command], cwd=work.directory,
+    return subprocess.run(["unshare", own, "sh", "-ec", command], cwd=work.directory,
                           env=clean_environment(), capture_output=True, text=True, timeout=30)
 
 
@@ -196,3 +196,11 @@ def test_no_room_for_temporary_files(work, place):
     job = in_own_mounts(work,
                         f"mount -t tmpfs -o ro none {place}; exec FLEETRUN --log_level=warning /bin/echo x")
     assert (job.returncode, job.stdout, job.stderr) == (0, "x\n", "")
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize(("count", "is_told"), [(1, False), (2, True)])
+def test_a_loopback_that_is_down_is_told_where_processes_need_it(work, count, is_told):
+    job = in_own_mounts(work, f"exec FLEETRUN --nproc_per_node={count} /bin/echo x", "-n")
+    assert job.returncode == 0, job.stderr
+    assert ("the loopback interface is down" in job.stderr) == is_told

@@ -28,8 +28,12 @@ def test_script_that_cannot_be_started(work):
     refused(work, "dir.py", status=126, says="script 'dir.py' is a directory")
     refused(work, "./dir", status=126, says="program './dir' is a directory")
     job = refused(work, "./plain.sh", status=126, says="program './plain.sh' is not executable")
-    assert "chmod +x" in job.err
-    assert "--run_path runs it in Python" in refused(work, "plain.sh", status=127, says="is not on PATH").err
+    assert "a shell runs it: bash ./plain.sh" in job.err
+    for name, text, hint in (("plain", "echo", "--run_path runs it in Python"),
+                             ("marked", "#!/bin/sh\n", "chmod +x, and write ./marked"),
+                             ("n.ipynb", "{}", "jupyter nbconvert --to script n.ipynb")):
+        work.script(name, text)
+        assert hint in refused(work, name, status=127, says="is not on PATH").err
     (work.directory / "package").mkdir()
     work.script("package/__main__.py", "")
     job = refused(work, "package", status=126, says="is a directory")

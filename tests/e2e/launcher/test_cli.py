@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from fleetrun_job import ROOT, clean_environment
+from fleetrun_job import ROOT, clean_environment, find_fleetrun
 
 GOLDEN = ROOT / "tests" / "golden" / "launcher"
 FIXED = ["--job_id=ctr", "--server_num=1", "--trainer_num=1", "--grace=5"]
@@ -77,9 +77,10 @@ def test_the_json_of_a_dry_run_is_the_plan_that_is_run(work):
     job = work.run(*flags)
     assert job.status == 0, job.err
     seen = dict(line.split("=", 1) for line in job.log("workerlog.1").splitlines() if "=" in line)
-    for name, value in plan["processes"][1]["environment"].items():
-        if name not in ("POD_NAME", "FLEETRUN_POD") and value != "(known at start)":
-            assert seen[name] == value
+    environment = plan["processes"][1]["environment"]
+    for name, value in environment.items():
+        if value != "(known at start)":  # a pod's name is drawn anew
+            assert seen[name] == value.replace(environment["FLEETRUN_POD"], seen["FLEETRUN_POD"])
     assert seen["PADDLE_CURRENT_ENDPOINT"] == f"127.0.0.1:{start + 1}"
 
 
@@ -138,12 +139,27 @@ def test_help_and_version_are_commands_too(work):
 def test_a_mistyped_command_is_met_with_the_one_that_was_meant(work):
     job = work.run("stauts")
     assert job.status == 127 and "did you mean fleetrun status?" in job.err
+    for theirs, ours in (("restart", "ui"), ("signal", "stop"), ("jobs", "list")):
+        assert f"did you mean fleetrun {ours}?" in work.run(theirs).err
     assert "did you mean" not in work.run("no_such_program_anywhere").err
+    work.script("s.py", "")
+    for words in (["to.py"], ["./top"], ["--python=/no/python", "s.py"]):
+        assert "did you mean" not in work.run(*words).err, words
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--dry-run=json", "t.py"], ["status", "--help"], ["version"],
+                                   ["--completion=bash"], ["list", "--help"], ["report", "-o", "-"]],
+                         ids=" ".join)
+def test_what_is_asked_for_and_cannot_be_written_is_no_success(work, words):
+    work.script("t.py", "")
+    assert work.run("t.py").status == 0
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([find_fleetrun(), *words], cwd=work.directory, env=clean_environment(),
+                              stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 125 and "standard output cannot be written: No space left" in done.stderr
 
 
 def test_it_needs_no_library_but_the_c_library(work):
-    from fleetrun_job import find_fleetrun
-
     linked = subprocess.run(["ldd", find_fleetrun()], capture_output=True, text=True).stdout
     assert not re.search("boost|stdc|grpc|proto|python|cuda|nccl|spdlog", linked), linked
     assert pathlib.Path(find_fleetrun()).exists()

@@ -104,6 +104,7 @@ def test_an_etcd_that_is_not_there_is_named_without_its_login(work):
     (["doctor", "--include=h1"], "--include and --exclude choose from a list of hosts, and there is none"),
     (["doctor", "--hosts=a;b"], "--hosts: "),
     (["doctor", "--hosts=h1", "--path=a b"], "a plain path is needed"),
+    (["doctor", "--port_range=9:1"], "--port_range is '9:1': a range of ports is needed"),
     (["doctor", "--who"], "unknown flag --who of doctor"),
 ])
 def test_what_makes_no_sense_is_refused(work, arguments, says):

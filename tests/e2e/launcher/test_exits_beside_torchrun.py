@@ -154,7 +154,8 @@ def test_a_job_of_two_ranks(work, way, start, name):
 @pytest.mark.parametrize("name", SIGNALS)
 def test_a_signal_to_the_launcher_ends_the_job(work, way, start, name):
     job = start("signal.pause()")
-    wait_until((work.directory / "rank1").exists, "both ranks run")
+    both = [work.directory / f"rank{rank}" for rank in (0, 1)]
+    wait_until(lambda: all(path.exists() and path.read_text().strip() for path in both), "both ranks run")
     job.send_signal(signal.Signals[name])
     _, said = job.communicate(timeout=90)
     signaled, status = SIGNALS[name] if way == "fleetrun" else (name, 1)

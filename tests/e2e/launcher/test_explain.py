@@ -195,6 +195,17 @@ def test_out_of_memory_is_told_with_its_numbers(work, python, limited):
     assert "raise that limit" in first["hint"]
 
 
+@pytest.mark.parametrize("more", [[], ["--log_through"]])
+def test_the_words_of_sys_exit_are_in_the_headline(work, python, more):
+    work.script("t.py", "import os, sys, time\nprint('step 1')\n"
+                "if os.environ['PADDLE_TRAINER_ID'] == '1':\n    sys.exit('day 7 has no rows')\n"
+                "time.sleep(100)\n")
+    job = work.run("--python", python, "--nproc_per_node=2", *more, "t.py")
+    assert job.status == 1
+    assert screen_of(job).startswith(
+        "first failure: trainer 1 exited with 1; its last line: day 7 has no rows\n")
+
+
 def test_a_process_that_ran_out_of_address_space_is_told_with_its_limit(work, python):
     work.script("t.py", "bytearray(1 << 30)\n")
     job = work.run("--python", python, "--nproc_per_node=1", "t.py",

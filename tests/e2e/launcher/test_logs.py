@@ -94,6 +94,18 @@ def test_logs_of_a_past_job(work):
     assert "--follow" in work.run("logs", "--help").out
 
 
+def test_logs_that_cannot_be_written_are_an_error_and_a_reader_that_left_is_none(work):
+    assert work.run("--nproc_per_node=1", "--show=none", "/bin/echo", "word").status == 0
+    with open("/dev/full", "wb") as full:
+        job = work.run("logs", stdout=full)
+    assert job.status == 125 and "standard output cannot be written" in job.err
+    reader, writer = os.pipe()
+    os.close(reader)
+    job = work.run("logs", stdout=writer)
+    os.close(writer)
+    assert job.status in (0, -signal.SIGPIPE) and job.err == ""
+
+
 def test_logs_wait_for_a_reader_that_is_slow(work):
     work.run("--show=none", "/bin/sh", "-c", "yes | head -c 300000")
     with subprocess.Popen([find_fleetrun(), "logs"], cwd=work.directory, env=clean_environment(),

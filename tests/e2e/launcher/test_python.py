@@ -106,6 +106,27 @@ def test_a_program_installed_for_the_chosen_interpreter_comes_before_those_on_pa
     for python, found in ((folders[0] / "python3", "chosen"), ("python3", "path")):
         job = work.run("--python", python, "torchrun", "x.py", environment=clean_environment(PATH=path))
         assert (job.status, job.out) == (0, f"{found} x.py\n"), job.err
+        assert f"each process runs {tmp_path / found / 'torchrun'}; fleetrun's own torchrun" in job.err
+        assert f"PYTHON_EXEC={python} fleetrun torchrun" in job.err
+
+
+def test_a_program_that_is_not_the_chosen_interpreters_is_named(work, tmp_path):
+    for name in ("python3", "tool", "bin/tool"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+
+    def says(*words):
+        path = f"{tmp_path}/bin:{os.environ['PATH']}"
+        return "does not run" in work.run(*words, environment=clean_environment(PATH=path)).err
+
+    assert not says("--python", tmp_path / "python3", "tool")  # it is beside that one
+    assert not says("tool")
+    (tmp_path / "tool").unlink()
+    assert says("--python", tmp_path / "python3", "tool")
+    for words in ([tmp_path / "bin/tool"], ["--no_python", "tool"]):
+        assert not says("--python", tmp_path / "python3", *words)
 
 
 def test_what_python_runs_by_its_name_is_run_in_python(work):

@@ -55,6 +55,7 @@ def test_a_failed_job_is_one_file_and_goes_through_again_elsewhere(work, tmp_pat
     work.script("t.py", FAILS)
     job = work.run("--nproc_per_node=2", "--max_restart=1", "t.py", "--epochs=3")
     report = report_of(work)
+    assert report["stacks"] == ""
     assert report["over"] and report["verdict"] == json.loads(job.log("verdict.json"))
     assert report["command"][-2:] == ["t.py", "--epochs=3"]
     assert report["machine"]["cpus"] > 0
@@ -101,6 +102,7 @@ def test_a_job_that_runs_is_reported_as_it_stands(work):
     report = report_of(work)
     assert not report["over"] and report["verdict"] is None
     assert report["logs"]["trainer 1"] == "mine is [hidden]\n"
+    assert "trainer 0" in report["stacks"] and "trainer 1" in report["stacks"]
     done = tool(work, "replay", "report.json")
     assert done.returncode == 0 and "it ran when the report was made" in done.stdout, done.stdout
 

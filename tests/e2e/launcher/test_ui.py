@@ -5,9 +5,11 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
+import time
 import urllib.parse
 
 import pytest
@@ -23,15 +25,11 @@ while :; do sleep 0.05; done
 """
 
 
-class Page:
-    """A `fleetrun ui`, and what a browser would do with it."""
+class Browser:
+    """What one would do with a page's address."""
 
-    def __init__(self, work, environment, *arguments):
-        self.process = subprocess.Popen([find_fleetrun(), "ui", *arguments], cwd=work.directory,
-                                        env=environment, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.url = urllib.parse.urlsplit(self.process.stdout.readline().strip())
-        assert self.url.hostname, self.process.communicate(timeout=DEADLINE)[1]
+    def __init__(self, address):
+        self.url = urllib.parse.urlsplit(address)
         self.host, self.port = self.url.hostname, self.url.port
         self.origin = f"http://{self.url.netloc}"
         self.cookie = ""
@@ -60,6 +58,19 @@ class Page:
         assert status == 200, text
         return json.loads(text)
 
+
+
+class Page(Browser):
+    """A `fleetrun ui`."""
+
+    def __init__(self, work, environment, *arguments):
+        self.process = subprocess.Popen([find_fleetrun(), "ui", *arguments], cwd=work.directory,
+                                        env=environment, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        address = self.process.stdout.readline().strip()
+        assert address, self.process.communicate(timeout=DEADLINE)[1]
+        super().__init__(address)
+
     def close(self):
         self.process.send_signal(signal.SIGINT)
         _, err = self.process.communicate(timeout=DEADLINE)
@@ -83,11 +94,19 @@ class Place:
         self.environment = clean_environment(FLEETRUN_RUN_DIR=str(runtime / "fleetrun"))
         work.script("work.sh", WORK, 0o755)
 
-    def start_job(self, *flags):
-        job = self.work.start("--nproc_per_node=2", *flags, "./work.sh", environment=self.environment)
+    def start_job(self, *flags, **options):
+        job = self.work.start("--nproc_per_node=2", *flags, "./work.sh", environment=self.environment,
+                              **options)
         for rank in (0, 1):
             job.wait_for_log(f"workerlog.{rank}", "begins")
+        # What a process has said may be there before its job can be found.
+        wait_until(lambda: list(self.work.directory.glob("log/*/events.jsonl")) and self.jobs(), "the job")
         return job
+
+    def jobs(self):
+        listed = subprocess.run([find_fleetrun(), "list"], env=self.environment, text=True,
+                                capture_output=True, timeout=DEADLINE, check=True)
+        return listed.stdout.splitlines()[1:]
 
     def page(self, *arguments):
         self.pages.append(Page(self.work, self.environment, *arguments))
@@ -252,6 +271,104 @@ def test_the_curves_are_those_of_plot(place):
         pytest.skip("fleetrun plot is not installed here")
     values = {"name": "trainer 0", "batches": [100, 200], "values": [0.1, 0.2]}
     assert json.loads(text) == [{"loss": [values]}]
+
+
+def address_in(path):
+    """Of the page of a launch, from its LAUNCH lines."""
+    found = wait_until(lambda: re.findall(r"Page: (\S+)", path.read_text()), "the page's address")
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_page_of_a_launch_ends_with_its_job(place):
+    with open(place.work.directory / "said", "w") as said:
+        job = place.start_job("--ui", stderr=said)
+    browser = Browser(address_in(place.work.directory / "said")).open()
+    path = pod_of(browser)
+    assert browser.json(f"{path}/status")["phase"] == "running"
+    assert browser.ask("/api/jobs", Cookie=None)[0] == 403
+    token = urllib.parse.parse_qs(browser.url.query)["token"][0]
+    words = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert token not in words
+    browser.json("/api/jobs")
+    place.let_fail()
+    # Somebody looks: the verdict is still there to be fetched, and fleetrun waits for that.
+    wait_until(lambda: browser.ask(f"{path}/verdict")[0] == 200, "the verdict")
+    job.process.wait(DEADLINE)
+    assert job.process.returncode == 3
+    with pytest.raises(OSError):
+        browser.ask("/api/jobs")
+    assert not any(token in file.read_text(errors="replace")
+                   for file in place.work.directory.glob("log/**/*") if file.is_file())
+
+
+def test_a_launch_does_not_wait_for_a_page_that_nobody_looks_at(place):
+    place.work.script("quick.sh", "#!/bin/sh\n", 0o755)
+    seconds = []
+    for flags in ([], ["--ui"]):
+        began = time.monotonic()
+        job = place.work.run(*flags, "./quick.sh", environment=place.environment)
+        seconds.append(time.monotonic() - began)
+        assert job.status == 0
+    assert "Page: http://127.0.0.1:" in job.err
+    assert seconds[1] < seconds[0] + 1.5, seconds
+
+
+def test_no_page_outlives_a_launch_that_is_killed(place):
+    with open(place.work.directory / "said", "w") as said:
+        job = place.start_job("--ui", stderr=said)
+    browser = Browser(address_in(place.work.directory / "said")).open()
+    job.process.kill()
+    job.process.wait(DEADLINE)
+
+    def is_gone():
+        try:
+            browser.ask("/api/jobs")
+        except OSError:
+            return True
+
+    wait_until(is_gone, "the end of the page")
+
+
+def test_a_detached_job_has_its_page_address_in_its_log_alone(place):
+    job = place.work.run("--detach", "--ui", "--nproc_per_node=2", "./work.sh", environment=place.environment)
+    assert job.status == 0 and "token=" not in job.out + job.err
+    (log,) = place.work.directory.glob("log/*/launch.log")
+    assert log.stat().st_mode & 0o77 == 0
+    browser = Browser(address_in(log)).open()
+    path = pod_of(browser)
+    assert browser.json(f"{path}/stop", '{"now":true}') == {"ok": True}
+    wait_until(lambda: not place.jobs(), "the end of the job")
+
+
+def test_a_page_that_cannot_be_served_is_refused_before_anything_starts(place):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        job = place.work.run(f"--ui={port}", "./work.sh", environment=place.environment)
+    assert job.status == 125
+    assert f"the page cannot listen at 127.0.0.1:{port}: Address already in use" in job.err
+    assert "choose another port" in job.err and not list(place.work.directory.glob("log/*/events.jsonl"))
+
+
+def test_what_happened_is_read_from_where_the_last_look_ended(place):
+    job = place.start_job("--max_restart=1", "--restart_backoff=0")
+    page = place.page().open()
+    path = pod_of(page)
+    first = page.json(f"{path}/events")
+    types = [event["type"] for event in first["events"]]
+    assert types[0] == "job_began" and types.count("process_started") == 2 and not first["more"]
+    assert page.json(f"{path}/events?from={first['next']}")["events"] == []
+    place.let_fail()
+    job.finish()
+    rest = page.json(f"{path}/events?from={first['next']}")
+    types = [event["type"] for event in rest["events"]]
+    assert "restart_decided" in types and types[-1] == "job_ended"
+    (file,) = place.work.directory.glob("log/*/events.jsonl")
+    assert rest["next"] == file.stat().st_size
+    with open(file, "a") as events:
+        events.write('{"type": "cut o\n{"half')
+    assert page.json(f"{path}/events?from={rest['next']}")["events"] == []
+    assert page.ask(f"{path}/events?from=-1")[0] == 400
 
 
 def test_vendored_files_are_the_released_ones():

@@ -22,7 +22,7 @@ def run(*command, **variables):
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dist")
-    run(ROOT / "scripts/package", "deb", f"--to={folder}")
+    run(ROOT / "scripts/package", "deb", "--quick", f"--to={folder}")
     return {name: next(folder.glob(f"{name}_*_amd64.deb")) for name in NAMES}
 
 

@@ -81,6 +81,7 @@ def test_its_commands_start(bin_folder):
 
 def test_its_manual_is_found(bin_folder):
     assert (bin_folder.parent / "share/man/man1/fleetrun.1").exists()
+    assert (bin_folder.parent / "share/man/zh_CN/man1/fleetrun.1").exists()
 
 
 def test_a_job_with_a_server_trains(bin_folder, tmp_path):

@@ -63,6 +63,27 @@ print(json.dumps(seen))
     numpy.testing.assert_allclose(seen[4], seen[3] - 1.0, rtol=1e-5)
 
 
+def test_slow_values_of_1_x_are_those_of_the_start_up_program_alone(run):
+    """Also where weights are set behind it, as after fluid.io.load_vars."""
+    done = run(MODEL + """
+fluid.optimizer.LookaheadOptimizer(paddle.optimizer.SGD(1.0), 0.25, 2).minimize(loss)
+executor.run(paddle.static.default_startup_program())
+seen = [values()]
+set_to = fluid.global_scope().find_var("w").get_tensor().set
+set_to(numpy.full((2, 1), 8, "float32"), fluid.CPUPlace())
+steps(2)
+seen.append(values())
+executor.run(paddle.static.default_startup_program())
+seen.append(values())
+steps(2)
+seen.append(values())
+print(json.dumps(seen))
+""")
+    started, stepped, again, stepped_again = numpy.array(json.loads(done.stdout.splitlines()[-1]))
+    numpy.testing.assert_allclose(stepped, 0.25 * (8 - 2) + 0.75 * started, rtol=1e-5)
+    numpy.testing.assert_allclose(stepped_again, 0.25 * (again - 2) + 0.75 * again, rtol=1e-5)
+
+
 def test_a_window_forgets_and_a_clone_for_test_counts_no_step(run):
     done = run(MODEL + """
 paddle.optimizer.SGD(1.0).minimize(loss)

@@ -64,6 +64,19 @@ with pytest.raises(Error, match="is not an input of the program"):
 """)
 
 
+def test_any_variable_that_no_operator_makes_is_fed(run):
+    """What is not fed is named; before, a program read what happened to be in memory."""
+    run(HEAD + """
+made = fluid.default_main_program().global_block().create_var(name="made", shape=[2], dtype="float32")
+out = layers.scale(made, 2.0)
+with pytest.raises(Error, match="'made', which scale reads, has no value: no operator before makes it"):
+    exe.run(fetch_list=[out])
+assert exe.run(feed={"made": np.array([1, 2], "float32")}, fetch_list=[out])[0].tolist() == [2, 4]
+with pytest.raises(Error, match="'made' is not fed"):
+    exe.run(fetch_list=[out])
+""")
+
+
 def test_operators_by_their_types(run):
     run(HEAD + """
 from fleetrun.fluid.layer_helper import LayerHelper
@@ -101,6 +114,50 @@ values = [np.ravel(value) for value in exe.run(feed=fed("x", (1, 1, 3, 2, 2)), f
 assert np.allclose(values[0], [0.7, 1.1]) and np.allclose(values[1], [0.35, 0.75]) and np.allclose(values[2], 0.55)
 assert np.allclose(values[3], [0, 0.1, 0.2, 0.3, 0.6, 0.7, 0.8, 0.9])
 assert np.allclose(values[4], [0, 0.05, 0.1, 0.15, 0.6, 0.7, 0.8, 0.9])
+""")
+
+
+def test_a_mean_that_is_not_exclusive_is_of_the_whole_window(run):
+    """As in 1.x, where ceil_mode cuts it; in 2.x the mean is of what is left of it."""
+    run(HEAD + """
+from fleetrun.nn import functional
+x, y = layers.data("x", [1, 5, 5]), layers.data("y", [1, 3, 3, 5])
+free = layers.data("free", [-1, 1, -1, 5])
+mean = lambda x, *rest, **more: layers.pool2d(x, *rest, ceil_mode=True, exclusive=False, **more)
+volume = layers.pool3d(y, 2, "avg", 2, ceil_mode=True, exclusive=False)
+outs = [
+    mean(x, 2, "avg", 2), mean(free, 2, "avg", 2), mean(x, 3, "avg", 3, [0, 1, 1, 1]), mean(x, 2, "avg", 2, "SAME"),
+    layers.transpose(mean(layers.transpose(x, [0, 2, 3, 1]), 2, "avg", 2, data_format="NHWC"), [0, 3, 1, 2]),
+    volume, layers.pool2d(x, 2, "avg", 2, ceil_mode=True), mean(x, 2, "max", 2), mean(x, 2, "avg", 2, 0, True),
+    functional.avg_pool2d(x, 2, 2, ceil_mode=True, exclusive=False),
+    functional.avg_pool3d(y, 2, 2, ceil_mode=True, exclusive=False),
+]
+feed = {name: np.ones(size, "float32") for name, size in
+        {"x": (1, 1, 5, 5), "free": (1, 1, 5, 5), "y": (1, 1, 3, 3, 5)}.items()}
+whole, free, uneven, behind, nhwc, deep, exclusive, largest, all_of_it, later, deep_later = (
+    value[0, 0] for value in exe.run(feed=feed, fetch_list=outs))
+edge = np.array([1, 1, 0.5])
+assert np.array_equal(whole, np.outer(edge, edge))
+assert all(np.array_equal(value, whole) for value in (free, behind, nhwc))
+assert np.allclose(uneven, np.outer([1, 2 / 3], [2 / 3, 1, 0]))
+assert np.array_equal(deep, np.multiply.outer([1, 0.5], np.outer([1, 0.5], edge)))
+assert all(np.all(value == 1) for value in (exclusive, largest, all_of_it, later, deep_later))
+""")
+
+
+def test_steps_ahead_of_rows_in_a_batch(run):
+    run(HEAD + """
+x = fluid.data("x", [None, None, 2])
+ones = fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(1.0))
+out = layers.row_conv(x, 2, ones)
+fluid.optimizer.SGD(1.0).minimize(layers.mean(out))
+exe.run(fluid.default_startup_program())
+feed = {"x": np.arange(8, dtype="float32").reshape(1, 4, 2)}
+value, gradient = exe.run(feed=feed, fetch_list=[out, "w@GRAD"])
+assert np.array_equal(value, [[[6, 9], [12, 15], [10, 12], [6, 7]]])
+assert np.allclose(gradient, [[1.5, 2], [1.5, 1.875], [1.25, 1.5]])
+(short,) = exe.run(feed={"x": np.ones((2, 1, 2), "float32")}, fetch_list=[out])
+assert short.shape == (2, 1, 2) and np.allclose(short, [1 - 1.5, 1 - 2])
 """)
 
 

@@ -84,8 +84,9 @@ def from_paddle():
 layer = paddle.nn.Linear(2, 3)
 for use in (from_vision, from_paddle, lambda: paddle.Model, lambda: paddle.to_tensor([1.0]).backward,
             lambda: paddle.to_tensor([1.0]).numpy(), lambda: layer.state_dict(),
-            lambda: paddle.optimizer.SGD(0.1).step(), paddle.disable_static,
-            lambda: layer(numpy.zeros((4, 2), "float32"))):
+            lambda: paddle.optimizer.SGD(0.1).step(),
+            lambda: layer(numpy.zeros((4, 2), "float32")),
+            lambda: paddle.disable_static() or paddle.ones([2])):
     try:
         use()
     except (AttributeError, ModuleNotFoundError, paddle.Error) as error:
@@ -164,8 +165,10 @@ print((x + 1).astype("int32").dtype)
 def test_an_error_shows_what_disagrees_and_what_to_do(run):
     done = run("""
 import fleetrun as paddle
+paddle.disable_static()
+assert paddle.in_dynamic_mode()
 try:
-    paddle.disable_static()
+    paddle.ones([2])
 except paddle.Error as error:
     assert error.kind == "config" and error.context == ()
     print(error)
@@ -177,7 +180,22 @@ except paddle.Error as error:
                            "paddle.static.data and run it with paddle.static.Executor\n")
 
 
+def test_a_script_may_end_in_dynamic_mode_and_come_back(run):
+    done = run("""
+import fleetrun as paddle
+paddle.disable_static()
+paddle.enable_static()
+x = paddle.static.data("x", [2])
+paddle.disable_static()
+with paddle.framework._dygraph_guard(None):
+    made = paddle.scale(x, 2.0)
+executor = paddle.static.Executor()
+print(executor.run(feed={"x": [1.0, 2.0]}, fetch_list=[made])[0].tolist(), paddle.in_dynamic_mode())
+""")
+    assert done.stdout == "[2.0, 4.0] True\n"
+
+
 def test_an_error_nobody_catches_ends_the_script_with_1(run):
-    done = run("import fleetrun as paddle\npaddle.disable_static()", expect=1)
+    done = run("import fleetrun as paddle\npaddle.disable_static()\npaddle.nn.Linear(2, 3)", expect=1)
     assert ("fleetrun.Error: paddle.disable_static(): fleetrun has no dynamic mode\n  hint: it belongs" in
             done.stderr)

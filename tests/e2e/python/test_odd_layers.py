@@ -58,6 +58,43 @@ for program in (test, None, test):
           numpy.array(fluid.global_scope().find_var("centres").get_tensor()).tolist())
 """
 
+CHANNELS = """
+import numpy
+import paddle
+import paddle.fluid as fluid
+
+paddle.enable_static()
+x = fluid.data("x", [2, 3, 4])
+attr = fluid.ParamAttr(name="mine", initializer=fluid.initializer.Constant(2.0))
+plain, named = fluid.layers.instance_norm(x), fluid.layers.instance_norm(x, param_attr=attr)
+target = fluid.layers.assign(numpy.ones((2, 3, 4), "float32"))
+fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.square_error_cost(plain + named, target)))
+print(sorted(p.name for p in fluid.default_main_program().all_parameters()))
+executor = fluid.Executor(fluid.CPUPlace())
+executor.run(fluid.default_startup_program())
+X = numpy.sin(numpy.arange(24)).reshape(2, 3, 4).astype("float32")
+flat = (X - X.mean(-1, keepdims=True)) / numpy.sqrt(X.var(-1, keepdims=True) + 1e-5)
+for step in range(2):
+    found = executor.run(feed={"x": X}, fetch_list=[plain, named])
+    if step == 0:
+        numpy.testing.assert_allclose(found[1], 2 * found[0], rtol=1e-4, atol=1e-6)
+        numpy.testing.assert_allclose(found[0], flat, rtol=1e-4, atol=1e-5)
+pull = 2 * (3 * flat - 1) / flat.size
+weight, bias = (1 - 0.1 * (pull * flat).sum((0, 2)), -0.1 * pull.sum((0, 2)))
+numpy.testing.assert_allclose(found[0], flat * weight[:, None] + bias[:, None], rtol=1e-4, atol=1e-5)
+try:
+    fluid.layers.instance_norm(x, bias_attr=False)
+except Exception as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def test_channels_of_each_example_have_parameters_that_train(run, package):
+    said = run(CHANNELS, PYTHONPATH=package + "/_compat").stdout.splitlines()
+    assert said == [
+        "['instance_norm_0.b_0', 'instance_norm_0.w_0', 'instance_norm_1.b_0', 'mine']",
+        "fluid.layers.instance_norm(bias_attr=False) is not supported"]
+
 
 def test_layers_that_draw_numbers_or_count(run, package):
     said = run(SCRIPT, PYTHONPATH=package + "/_compat").stdout.splitlines()

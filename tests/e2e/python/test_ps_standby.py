@@ -194,6 +194,23 @@ def test_nobody_trains_on_empty_tables_in_the_place_of_lost_ones(job, flags):
     assert "--ps_replicas=1" in said
 
 
+@pytest.mark.parametrize("saves", ["client.save(os.path.abspath(f'saved-{rank}'))",
+                                   "client.export(os.path.abspath(f'export-{rank}-{pushes}'))"])
+def test_servers_that_die_while_they_save_save_all_the_same(tmp_path, job, saves):
+    counts = "        pushes += 1\n"
+    running = job("--ps_checkpoint=kept", script=COUNT.replace(counts, f"        {saves}\n{counts}"))
+    for rank in (0, 1, 0, 1):
+        before = running.answered()
+        wait_until(lambda: running.answered() > before + 4, "saves", LIMIT)
+        pid = running.server(rank)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: running.server(rank) != pid, "another process", LIMIT)
+    rows, pushed = running.end()
+    assert rows == pushed
+    assert "trainer 0 is started again" not in running.said()
+    assert "trainer 1 is started again" not in running.said()
+
+
 def test_a_server_that_dies_before_it_serves_has_lost_nothing(tmp_path, job):
     (tmp_path / "first-time").touch()
     running = job("--ps_checkpoint=kept", script="""

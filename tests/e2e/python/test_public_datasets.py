@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from fleetrun import Error
-from fleetrun.dataset import cifar, common, conll05, movielens, wmt16
+from fleetrun.dataset import cifar, common, conll05, imdb, mnist, movielens, uci_housing, wmt14, wmt16
 
 
 @pytest.fixture
@@ -106,3 +106,27 @@ def test_sentences_of_two_languages_are_numbers_of_their_words(home):
     assert list(wmt16.validation(100, 100)()) == [([0, 3, 1], [0, 3], [3, 1])]
     with pytest.raises(ValueError, match="use en or de"):
         wmt16.train(5, 5, "fr")
+
+
+def test_french_sentences_are_numbers_by_the_dictionaries_of_the_archive(home):
+    dictionary = b"<s>\n<e>\n<unk>\na\nb\n"
+    _archive(home / "wmt14" / "wmt14.tgz",
+             {"x/src.dict": dictionary, "x/trg.dict": dictionary + b"c\n",
+              "x/train/train": b"a b\tc a\nno pair\n" + b"a " * 81 + b"\ta\n", "x/test/test": b"z\tb\n",
+              "x/gen/gen": b"b\tz\n"})
+    assert list(wmt14.train(6)()) == [([0, 3, 4, 1], [0, 5, 3], [5, 3, 1])]
+    assert list(wmt14.train(4)()) == [([0, 3, 2, 1], [0, 2, 3], [2, 3, 1])]
+    assert list(wmt14.test(6)()) == [([0, 2, 1], [0, 4], [4, 1])]
+    assert list(wmt14.gen(6)()) == [([0, 4, 1], [0, 2], [2, 1])]
+    assert wmt14.get_dict(4) == ({0: "<s>", 1: "<e>", 2: "<unk>", 3: "a"},) * 2
+    assert wmt14.get_dict(9, reverse=False)[1] == {"<s>": 0, "<e>": 1, "<unk>": 2, "a": 3, "b": 4, "c": 5}
+
+
+def test_files_that_paddle_saved_under_more_of_their_address_are_found(home):
+    _archive(home / "imdb" / "imdb%2FaclImdb_v1.tar.gz", {"aclImdb/train/pos/0_7.txt": b"Good, good!\n"})
+    assert list(imdb.train({b"good": 0, "<unk>": 1})()) == [([0, 0], 0)]
+    (home / "uci_housing").mkdir()
+    (home / "uci_housing" / "uci_housing%2Fhousing.data").write_text("1 " * 14 + "2 " * 14)
+    assert len(list(uci_housing.train()())) == 1
+    with pytest.raises(Error, match="train-images-idx3-ubyte.gz is not there"):
+        mnist.train()

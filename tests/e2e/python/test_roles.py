@@ -145,7 +145,7 @@ strategy = fleet.DistributedStrategy()
 strategy.a_sync = False
 strategy.a_sync_configs = {"launch_barrier": False, "k_steps": -1}
 print(strategy.a_sync, strategy.a_sync_configs["launch_barrier"], strategy.a_sync_configs["send_queue_size"])
-for change in (lambda: setattr(strategy, "lamb", True), lambda: strategy.a_sinc, lambda: setattr(strategy, "a_sync", 1),
+for change in (lambda: setattr(strategy, "asp", True), lambda: strategy.a_sinc, lambda: setattr(strategy, "a_sync", 1),
                lambda: setattr(strategy, "a_sync_configs", {"k_step": 100})):
     try:
         change()
@@ -155,7 +155,7 @@ for change in (lambda: setattr(strategy, "lamb", True), lambda: strategy.a_sinc,
     owner = "paddle.distributed.fleet.DistributedStrategy"
     assert done.stdout.splitlines() == [
         "False False 16",
-        "DistributedStrategy.lamb = True: an optimizer is not exchanged for another",
+        "DistributedStrategy.asp = True: parameters are not pruned",
         f"fleetrun has no {owner}.a_sinc; did you mean {owner}.a_sync?",
         "DistributedStrategy.a_sync = 1 is not True or False",
         "fleetrun has no DistributedStrategy.a_sync_configs.k_step; did you mean "

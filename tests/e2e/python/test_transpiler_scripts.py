@@ -6,6 +6,8 @@ import json
 import re
 import sys
 
+import pytest
+
 from flow import LIMIT
 
 NET = """
@@ -279,6 +281,8 @@ said(transpiler.transpile, 0)
 
 INFER = NET + """
 import sys
+
+import pytest
 import numpy
 exe = fluid.Executor(fluid.CPUPlace())
 for folder in sys.argv[1:]:
@@ -338,3 +342,52 @@ def test_a_model_of_servers_infers_in_one_process_and_beside_training(tmp_path, 
     expected = asked.pop()
     assert done.stdout.splitlines() == [
         f"{folder} {['ids', 'label'] if folder == 'fleet' else ['ids']} {expected}" for folder in folders]
+
+
+ADAM = """
+import sys
+
+import pytest
+import numpy as np
+import paddle.fluid as fluid
+
+role, rank, end = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+C = fluid.initializer.Constant
+ids, y = fluid.layers.data("ids", [1], dtype="int64"), fluid.layers.data("y", [1])
+rows = fluid.layers.embedding(ids, [4, 2], is_sparse=True, param_attr=fluid.ParamAttr(name="rows", initializer=C(0.5)))
+out = fluid.layers.fc(rows, 1, param_attr=fluid.ParamAttr(name="w", initializer=C(0.3)), bias_attr=False)
+loss = fluid.layers.mean(fluid.layers.square_error_cost(out, y))
+decay = fluid.regularizer.L2Decay(DECAY) if DECAY else None
+fluid.optimizer.Adam(0.1, regularization=decay).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+transpiler = fluid.DistributeTranspiler()
+transpiler.transpile(rank, pservers=end, trainers=2, sync_mode=True)
+if role == "server":
+    program, startup = transpiler.get_pserver_programs(end)
+    exe.run(startup)
+    exe.run(program)
+else:
+    exe.run(fluid.default_startup_program())
+    for i in range(6):
+        feed = {"ids": np.array([[i % 3], [1]], "int64"), "y": np.array([[1.0], [0.5]], "float32")}
+        print("%.6f" % float(exe.run(transpiler.get_trainer_program(), feed=feed, fetch_list=[loss])[0]))
+    exe.close()
+"""
+
+
+@pytest.mark.parametrize("decay, losses", [
+    (0, [0.265000, 0.146873, 0.136913, 0.070018, 0.085317, 0.087967]),
+    (0.1, [0.265000, 0.135401, 0.260617, 0.073426, 0.065241, 0.144692]),
+])  # fmt: skip
+def test_adam_corrects_gradients_of_rows_by_the_next_step(start, ports, package, tmp_path, decay, losses):
+    """On servers, too, where every trainer has the parameter whole: losses of Paddle 1.8.5. It makes all rows
+    of gradients that decay."""
+    (tmp_path / "train.py").write_text(ADAM.replace("DECAY", str(decay)))
+    end, compat = f"127.0.0.1:{ports(1)[0]}", f"{package}/_compat"
+    roles = [("server", 0), ("trainer", 0), ("trainer", 1)]
+    processes = [start([sys.executable, "train.py", *role, end], PYTHONPATH=compat) for role in roles]
+    outputs = [process.communicate(timeout=LIMIT)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    for output in outputs[1:]:
+        made = [float(line) for line in output.splitlines() if re.fullmatch(r"\d\.\d{6}", line)]
+        assert made == pytest.approx(losses, rel=0, abs=1e-5), outputs

@@ -13,12 +13,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <map>
 #include <span>
 #include <string>
-#include <variant>
-#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
@@ -28,14 +25,12 @@
 #include "runtime/inference/model_file.h"
 #include "runtime/inference/table_text.h"
 #include "runtime/inference/tensor_file.h"
+#include "tests/fuzz/small_program.h"
 
 using namespace fleetrun;
 using namespace fleetrun::inference;
 
 namespace {
-
-constexpr std::int64_t kUnknownSize = 3;
-constexpr std::int64_t kMaxValues = 4096;
 
 void check(bool good, const char* what) {
   if (good) return;
@@ -43,14 +38,9 @@ void check(bool good, const char* what) {
   std::abort();
 }
 
-engine::Shape small(engine::Shape shape) {
-  for (std::int64_t& size : shape) size = size < 0 ? kUnknownSize : size;
-  return shape;
-}
-
 /// 0, 1, 2, 0, … of the variable's type; a slot's values belong to its examples unevenly.
 engine::Tensor values_of(const engine::Variable& variable) {
-  engine::Tensor tensor(variable.type, small(variable.shape));
+  engine::Tensor tensor(variable.type, fuzz::small(variable.shape));
   engine::with_type(variable.type, [&tensor]<class T>(T) {
     int next = 0;
     for (T& value : tensor.values<T>()) value = static_cast<T>(next++ % 3);
@@ -66,24 +56,10 @@ struct HalfRows : engine::RowSource {
   }
 };
 
-/// A repeat or a padding that nothing declared tells of.
-bool has_large_number(const engine::Operator& op) {
-  const auto is_large = [](std::int64_t value) { return value > kMaxValues; };
-  return std::ranges::any_of(op.attributes, [&](const auto& attribute) {
-    const auto* number = std::get_if<std::int64_t>(&attribute.second);
-    const auto* numbers = std::get_if<std::vector<std::int64_t>>(&attribute.second);
-    return (number != nullptr && is_large(*number)) ||
-           (numbers != nullptr && std::ranges::any_of(*numbers, is_large));
-  });
-}
-
 void run(const engine::Program& program) {
+  if (!fuzz::is_small(program)) return;
   engine::Scope scope;
   std::map<std::string, engine::Tensor> fed;
-  for (const auto& [name, variable] : program.variables())
-    if (engine::count(small(variable.shape)) > kMaxValues) return;
-  for (const engine::Operator& op : program.operators())
-    if (has_large_number(op)) return;
   for (const auto& [name, variable] : program.variables()) {
     if (variable.is_data) {
       fed.emplace(name, values_of(variable));

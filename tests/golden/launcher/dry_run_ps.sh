@@ -41,6 +41,7 @@ mkdir -p DIRECTORY/log/PODNAM/0
   cd DIRECTORY || exit
   export CPU_NUM=1
   export FLEETRUN_ATTEMPT=0
+  export FLEETRUN_FAILED_BATCH=DIRECTORY/log/PODNAM/batch.trainer.0
   export FLEETRUN_JOB_ID=ctr
   export FLEETRUN_LOCAL_RANK=0
   export FLEETRUN_LOG_DIR=DIRECTORY/log

@@ -16,6 +16,7 @@ import textwrap
 import types
 from typing import Any
 
+from fleetrun import _mode
 from fleetrun._check.values import (
     UNKNOWN,
     Abstract,
@@ -256,6 +257,8 @@ def call(
     bound = _bound(target, what, given, keywords, exact, isinstance(function, Bound))
     _refused_values(target, what, bound)
     _refused_always(target)
+    if _builds(target) and not _switches_mode(target):
+        _really(_mode.expect_static, [], {})
     if isinstance(function, Bound):
         return _call_method(function, args, keywords, exact, builds)
     real = None
@@ -314,6 +317,7 @@ def forget_programs() -> None:
     """Begins with empty programs, as each run does."""
     from fleetrun import _graph
 
+    _mode.forget()
     _graph._Defaults.main = _graph._Defaults.startup = None
     _graph.switch_unique_name(_graph.UniqueNameGenerator())
 
@@ -365,7 +369,15 @@ def _builds(function: Any) -> bool:
     if enter(function) or getattr(function, "__module__", "") == "fleetrun.utils.unique_name":
         return True
     note = str((getattr(function, "__annotations__", None) or {}).get("return", ""))
-    return inspect.isfunction(function) and any(each in note for each in ("Variable", "Program", "Parameter"))
+    return (
+        _switches_mode(function)
+        or inspect.isfunction(function)
+        and any(each in note for each in ("Variable", "Program", "Parameter"))
+    )
+
+
+def _switches_mode(function: Any) -> bool:
+    return getattr(function, "__module__", "") == "fleetrun._mode" and "able_" in function.__name__
 
 
 def _builds_by(cls: type, function: Bound) -> bool:

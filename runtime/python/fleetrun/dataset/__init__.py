@@ -15,6 +15,7 @@ __getattr__, __dir__ = _lazy.attach(
             "mnist",
             "movielens",
             "uci_housing",
+            "wmt14",
             "wmt16",
         )
     },

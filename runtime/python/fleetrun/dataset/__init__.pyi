@@ -8,5 +8,6 @@ from fleetrun.dataset import imikolov as imikolov
 from fleetrun.dataset import mnist as mnist
 from fleetrun.dataset import movielens as movielens
 from fleetrun.dataset import uci_housing as uci_housing
+from fleetrun.dataset import wmt14 as wmt14
 from fleetrun.dataset import wmt16 as wmt16
-__all__ = ['cifar', 'common', 'conll05', 'imdb', 'imikolov', 'mnist', 'movielens', 'uci_housing', 'wmt16']
+__all__ = ['cifar', 'common', 'conll05', 'imdb', 'imikolov', 'mnist', 'movielens', 'uci_housing', 'wmt14', 'wmt16']

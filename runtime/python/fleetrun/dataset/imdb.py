@@ -19,7 +19,7 @@ _PUNCTUATION = string.punctuation.encode("latin-1")
 
 def tokenize(pattern: re.Pattern[str]) -> Iterator[list[bytes]]:
     """The words of each file whose name matches."""
-    with tarfile.open(common.download("aclImdb_v1.tar.gz", "imdb", None)) as archive:
+    with tarfile.open(common.local_file("imdb", "aclImdb_v1.tar.gz")) as archive:
         for member in archive:
             file = archive.extractfile(member) if pattern.match(member.name) else None
             if file is not None:

@@ -39,7 +39,7 @@ def reader_creator(image_filename: str, label_filename: str, buffer_size: int) -
 
 def _of(name):
     images, labels = f"{name}-images-idx3-ubyte.gz", f"{name}-labels-idx1-ubyte.gz"
-    return reader_creator(common.download(images, "mnist", None), common.download(labels, "mnist", None), 100)
+    return reader_creator(common.local_file("mnist", images), common.local_file("mnist", labels), 100)
 
 
 def train() -> Callable[[], Iterator[Any]]:

@@ -18,7 +18,7 @@ import math
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -33,6 +33,7 @@ from fleetrun.distributed._arrays import view
 from fleetrun.distributed._generations import the_generations
 from fleetrun.distributed._membership import the_member
 from fleetrun.distributed._torch_gloo import stand_in_where_asked, warn_of_ignite
+from fleetrun.distributed._torch_meeting import meet_over_environment
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
 from fleetrun.distributed._torchrun import meeting_place_of
 from fleetrun.distributed._untraced import leave_untraced
@@ -480,7 +481,9 @@ def _contiguous(tensor):
 
 def _bytes(tensor):
     """A tensor's values as bytes, in one dimension: its own memory where that has no gaps."""
-    return _contiguous(tensor).reshape(-1).view(torch.uint8)
+    flat = _contiguous(tensor)
+    # One value has no gaps whatever its strides are, which a view as bytes would ask for.
+    return flat.as_strided((flat.numel(),), (1,)).view(torch.uint8)
 
 
 def _check(tensor):
@@ -556,30 +559,6 @@ def _made_of(options: Any, _: Any = None) -> ProcessGroup:
     return ProcessGroup(rank, len(ranks), group, options.group_id)
 
 
-class _NoStore(torch_distributed.Store):
-    """In the place of the store in which ranks of other backends meet: that of rank 0 would be lost with
-    it."""
-
-    def _refuse(self, *_: Any) -> Any:
-        raise Error(
-            "config",
-            "the store of torch.distributed in a job with --on_failure=replace: what is in it would be lost "
-            "with a rank",
-            'use groups of backend "fleetrun" alone, and calls of all ranks instead of values in a store',
-        )
-
-    add = append = check = compare_set = delete_key = get = multi_get = multi_set = num_keys = set = _refuse
-    wait = _refuse
-
-
-_no_store = _NoStore()  # native code holds the Python half by nothing
-
-
-def _meet(*_: Any, **__: Any) -> Iterator[tuple[torch_distributed.Store, int, int]]:
-    """Rendezvous env:// where ranks are replaced: our world has its own, and who stands by waits there."""
-    yield _no_store, the_world.rank, the_world.size
-
-
 def register() -> None:
     """Makes "fleetrun" a backend of torch.distributed. Throws: Error(config) where PyTorch is too old."""
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
@@ -592,8 +571,7 @@ def register() -> None:
     if "FLEETRUN" not in torch_distributed.Backend._plugins:
         torch_distributed.Backend.register_backend("fleetrun", _create, extended_api=True, devices=["cpu"])
     stand_in_where_asked(_made_of)
-    if the_member() is not None:
-        torch_distributed.rendezvous.__globals__["_rendezvous_handlers"]["env"] = _meet
+    meet_over_environment()
 
 
 register()

@@ -11,9 +11,9 @@ from fleetrun.static.activated import activated
 from fleetrun.static.sequence_lod import lod_reset
 
 __all__ = [
-    "affine_channel", "fsp_matrix", "im2sequence", "image_resize", "image_resize_short", "lrn",
-    "pixel_shuffle", "resize_bilinear", "resize_linear", "resize_nearest", "resize_trilinear",
-    "shuffle_channel", "unfold",
+    "affine_channel", "affine_grid", "fsp_matrix", "grid_sampler", "im2sequence", "image_resize",
+    "image_resize_short", "lrn", "pixel_shuffle", "resize_bilinear", "resize_linear", "resize_nearest",
+    "resize_trilinear", "shuffle_channel", "space_to_depth", "temporal_shift", "unfold",
 ]  # fmt: skip
 
 _MODES = {"LINEAR": "linear", "BILINEAR": "bilinear", "TRILINEAR": "trilinear", "NEAREST": "nearest",
@@ -192,3 +192,34 @@ def im2sequence(
     rows = tensor.reshape(tensor.transpose(columns, [0, 2, 1]), [-1, width])
     starts = tensor.arange(0, tensor.shape(columns)[0] + 1, 1, "int64") * places
     return lod_reset(rows, starts)
+
+
+def affine_grid(theta: Variable, out_shape: Sequence[int], name: str | None = None) -> Variable:
+    """nn.functional.affine_grid."""
+    made: Variable = functional.affine_grid(theta, out_shape)
+    return made
+
+
+def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
+    """nn.functional.grid_sample, bilinear."""
+    made: Variable = functional.grid_sample(x, grid)
+    return made
+
+
+def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
+    """nn.functional.temporal_shift."""
+    made: Variable = functional.temporal_shift(x, seg_num, shift_ratio)
+    return made
+
+
+def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
+    """The values of x in the order of the image that is blocksize times as wide and high, cut into [n,
+    channels * blocksize², high / blocksize, wide / blocksize]."""
+    channels, high, wide = x.shape[1:]
+    blocks = blocksize * blocksize
+    if channels % blocks or high % blocksize or wide % blocksize:
+        what = f"{x.name} {list(x.shape)} does not divide into blocks of {blocksize} by {blocksize}"
+        raise Error("config", f"fluid.layers.space_to_depth: {what}")
+    parts = tensor.reshape(x, [-1, blocksize, blocksize, channels // blocks, high, wide])
+    wider = tensor.transpose(parts, [0, 3, 4, 1, 5, 2])
+    return tensor.reshape(wider, [-1, channels * blocks, high // blocksize, wide // blocksize])

@@ -8,6 +8,7 @@ from fleetrun._error import Error
 from fleetrun._types import Any, Callable, DTypeLike, Initializer, ParamLike, Sequence, Variable
 from fleetrun.io.generator_loader import GeneratorLoader
 from fleetrun.nn import functional
+from fleetrun.nn._windows import uncut
 from fleetrun.static import inputs, loose_shapes, nn
 from fleetrun.static.printing import Print as _print
 
@@ -80,7 +81,8 @@ def pool2d(
     exclusive: bool = True,
     data_format: str = "NCHW",
 ) -> Variable:
-    """The largest value ("max") or the mean ("avg") of windows; of everything with global_pooling. Shape:
+    """The largest value ("max") or the mean ("avg") of windows; of everything with global_pooling. Without
+    exclusive a mean is of the whole window, also where ceil_mode cuts it, as here in 1.x. Shape:
     [n, channels, high, wide]."""
     if pool_type not in ("max", "avg"):
         raise Error("config", f'fluid.layers.pool2d(pool_type="{pool_type}")', 'use "max" or "avg"')
@@ -95,6 +97,8 @@ def pool2d(
         return functional.max_pool2d(
             input, pool_size, pool_stride, pool_padding, ceil_mode=ceil_mode, data_format=data_format
         )
+    if ceil_mode and not exclusive:
+        pool_padding, ceil_mode = uncut("fluid.layers.pool2d", pool_padding, pool_stride, 2)
     return functional.avg_pool2d(
         input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format
     )

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from fleetrun import framework, tensor
+from fleetrun._arguments import refuse
+from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, DTypeLike, ParamLike, Variable
 from fleetrun.fluid._math import one_hot_of_all
 from fleetrun.nn import functional, initializer
+from fleetrun.static import norms
 from fleetrun.static.activated import activated
 from fleetrun.static.sequence_lod import sequence_pad, sequence_unpad
 
 __all__ = [
     "add_position_encoding", "bilinear_tensor_product", "center_loss", "get_tensor_from_selected_rows",
-    "mean_iou", "merge_selected_rows", "sampling_id", "teacher_student_sigmoid_loss", "unique",
-    "unique_with_counts",
+    "instance_norm", "mean_iou", "merge_selected_rows", "sampling_id", "teacher_student_sigmoid_loss",
+    "unique", "unique_with_counts",
 ]  # fmt: skip
 
 
@@ -41,6 +44,21 @@ def teacher_student_sigmoid_loss(
     apart = exact - sloped
     apart.stop_gradient = True
     return sloped + apart
+
+
+def instance_norm(
+    input: Variable,
+    epsilon: float = 1e-05,
+    param_attr: ParamLike = None,
+    bias_attr: ParamLike = None,
+    name: str | None = None,
+) -> Variable:
+    """Each channel of each example to mean 0 and variance 1, times a weight (1) plus a bias (0) of each
+    channel, which are there also where their attributes are left out."""
+    for given, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
+        if attr is False:
+            refuse("fluid.layers.instance_norm", **{given: (attr, None)})
+    return norms.instance_norm(input, epsilon, param_attr or ParamAttr(), bias_attr or ParamAttr(), name)
 
 
 def center_loss(

@@ -6,6 +6,7 @@ from fleetrun import _lazy, tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Sequence, Variable
 from fleetrun.nn import functional
+from fleetrun.nn._windows import uncut
 
 __all__ = ["pool3d"]
 
@@ -23,9 +24,29 @@ def pool3d(
     exclusive: bool = True,
     data_format: str = "NCDHW",
 ) -> Variable:
-    """The largest value ("max") or the mean ("avg") of windows; of everything with global_pooling. Shape:
-    [n, channels, deep, high, wide], sizes known but for n. pool_padding: one number, one for each axis, or
-    one for each end of each. Throws: Error(config)."""
+    """The largest value ("max") or the mean ("avg") of windows; of everything with global_pooling. Without
+    exclusive a mean is of the whole window, also where ceil_mode cuts it. Shape: [n, channels, deep, high,
+    wide], sizes known but for n. pool_padding: one number, one for each axis, or one for each end of each.
+    Throws: Error(config)."""
+    return pooled_volumes(
+        input, pool_size, pool_type, pool_stride, pool_padding, global_pooling, ceil_mode, exclusive,
+        data_format, not exclusive,
+    )  # fmt: skip
+
+
+def pooled_volumes(
+    input: Variable,
+    pool_size: int | Sequence[int],
+    pool_type: str,
+    pool_stride: int | Sequence[int],
+    pool_padding: int | str | Sequence[int],
+    global_pooling: bool,
+    ceil_mode: bool,
+    exclusive: bool,
+    data_format: str,
+    whole: bool,
+) -> Variable:
+    """pool3d; whole: means are of whole windows, also where ceil_mode cuts them. Throws: Error(config)."""
     if pool_type not in ("max", "avg"):
         raise Error("config", f'fluid.layers.pool3d(pool_type="{pool_type}")', 'use "max" or "avg"')
     if data_format not in ("NCDHW", "NDHWC"):
@@ -47,7 +68,8 @@ def pool3d(
         if pool_type == "max":
             made: Variable = functional.max_pool2d(x, sizes, strides, padding, ceil_mode=ceil_mode)
             return made
-        return functional.avg_pool2d(x, sizes, strides, padding, ceil_mode, exclusive)
+        kept, ceiled = uncut("pool3d", padding, strides, 2) if whole and ceil_mode else (padding, ceil_mode)
+        return functional.avg_pool2d(x, sizes, strides, kept, ceiled, exclusive)
 
     channels, deep, high, wide = x.shape[1:]
     pictures = tensor.reshape(x, [-1, channels * deep, high, wide])

@@ -87,10 +87,11 @@ __getattr__, __dir__ = _lazy.attach(
             "fluid._arrays", "array_length array_read array_write create_array tensor_array_to_tensor"
         ),
         **_lazy.names("fluid._beams", "beam_search beam_search_decode"),
+        "dynamic_lstmp": "fluid._projected:dynamic_lstmp",
         "StaticRNN": "fluid._steps:StaticRNN",
         **_lazy.names("fluid._chains", "chunk_eval crf_decoding linear_chain_crf"),
         **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
-        **_lazy.names("static.norms", "data_norm group_norm instance_norm"),
+        **_lazy.names("static.norms", "data_norm group_norm"),
         "spectral_norm": "nn._spectral:spectral_norm",
         **_lazy.names("static.inputs", "create_global_var"),
         **_lazy.names(
@@ -100,14 +101,16 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "fluid._images",
-            "affine_channel fsp_matrix im2sequence image_resize image_resize_short lrn pixel_shuffle "
-            "resize_bilinear resize_linear resize_nearest resize_trilinear shuffle_channel unfold",
+            "affine_channel affine_grid fsp_matrix grid_sampler im2sequence image_resize image_resize_short "
+            "lrn pixel_shuffle resize_bilinear resize_linear resize_nearest resize_trilinear "
+            "shuffle_channel space_to_depth temporal_shift unfold",
         ),
         **_lazy.names("fluid._labels", "ctc_greedy_decoder edit_distance warpctc"),
         **_lazy.names(
             "fluid._odd_layers",
             "add_position_encoding bilinear_tensor_product center_loss get_tensor_from_selected_rows "
-            "mean_iou merge_selected_rows sampling_id teacher_student_sigmoid_loss unique unique_with_counts",
+            "instance_norm mean_iou merge_selected_rows sampling_id teacher_student_sigmoid_loss unique "
+            "unique_with_counts",
         ),
         "IfElse": "fluid._if_else:IfElse",
         "py_func": "static.calls:py_func",

@@ -9,6 +9,7 @@ __getattr__, __dir__ = _lazy.attach(
         "optimizer": "incubate.optimizer",
         **_lazy.names("static.averages", "LookAhead ModelAverage"),
         **_lazy.names("geometric", "segment_max segment_mean segment_min segment_sum"),
+        **_lazy.names("nn._masked", "identity_loss softmax_mask_fuse softmax_mask_fuse_upper_triangle"),
         "graph_send_recv": "geometric:graph_send_recv",
     },
 )

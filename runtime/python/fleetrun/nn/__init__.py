@@ -13,7 +13,8 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("nn.containers", "Sequential LayerList ParameterList LayerDict Identity"),
         **_lazy.names(
             "nn._made",
-            "AlphaDropout AvgPool3D Dropout3D GaussianNLLLoss LocalResponseNorm MaxPool3D MultiMarginLoss "
+            "AlphaDropout AvgPool3D Dropout3D GaussianNLLLoss LocalResponseNorm MaxPool3D MaxUnPool1D "
+            "MaxUnPool2D MaxUnPool3D MultiMarginLoss "
             "PixelUnshuffle RReLU Upsample "
             "CELU ChannelShuffle CosineEmbeddingLoss CosineSimilarity Dropout2D ELU GELU GLU "
             "Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss KLDivLoss L1Loss LogSigmoid "
@@ -40,7 +41,7 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("nn.decoder", "Transformer TransformerDecoder TransformerDecoderLayer"),
         **_lazy.names(
             "nn.more_layers",
-            "Bilinear CTCLoss Softmax2D Unflatten Unfold UpsamplingBilinear2D UpsamplingNearest2D",
+            "Bilinear CTCLoss Fold Softmax2D Unflatten Unfold UpsamplingBilinear2D UpsamplingNearest2D",
         ),
         **_lazy.names("nn.transformer", "MultiHeadAttention TransformerEncoderLayer TransformerEncoder"),
         **_lazy.names(

@@ -25,6 +25,7 @@ TripletMarginWithDistanceLoss triplet_margin_with_distance_loss 3 | ZeroPad2D ze
 AlphaDropout alpha_dropout 1 | AvgPool3D avg_pool3d 1 | Dropout3D dropout3d 1
 GaussianNLLLoss gaussian_nll_loss 3 | LocalResponseNorm local_response_norm 1 | MaxPool3D max_pool3d 1
 MultiMarginLoss multi_margin_loss 2 | PixelUnshuffle pixel_unshuffle 1 | RReLU rrelu 1 | Upsample upsample 1
+MaxUnPool1D max_unpool1d 2 | MaxUnPool2D max_unpool2d 2 | MaxUnPool3D max_unpool3d 2
 Pad1D pad 1 NCL | Pad2D pad 1 NCHW | Pad3D pad 1 NCDHW
 """
 # Arguments that Paddle's layer calls otherwise than its function, or leaves to train() and eval().

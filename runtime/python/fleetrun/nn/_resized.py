@@ -210,9 +210,9 @@ def avg_pool3d(
 
 def _pool3d(x, kind, size, stride, padding, mask, divisor, ceil_mode, exclusive, data_format):
     from fleetrun._arguments import refuse
-    from fleetrun.fluid._pool3d import pool3d
+    from fleetrun.fluid._pool3d import pooled_volumes
 
     refuse(f"paddle.nn.functional.{kind}_pool3d", return_mask=(mask, False), divisor_override=(divisor, None))
     padding = padding.upper() if isinstance(padding, str) else padding
     stride = size if stride is None else stride
-    return pool3d(x, size, kind, stride, padding, False, True, ceil_mode, None, exclusive, data_format)
+    return pooled_volumes(x, size, kind, stride, padding, False, ceil_mode, exclusive, data_format, False)

@@ -123,6 +123,19 @@ def avg_pool2d(
     )
 
 
+def uncut(
+    where: str, padding: int | str | Sequence[Any], stride: int | Sequence[int], axes: int
+) -> tuple[Any, bool]:
+    """A padding and a ceil_mode: the windows are those of this padding and ceil_mode=True, and none is cut at
+    the far edge. Throws: Error(config)."""
+    if isinstance(padding, str) and padding.upper() == "SAME":
+        return padding, True  # None is cut.
+    ends = _paddings(where, padding, axes)
+    for axis, step in enumerate(_each(where, "stride", stride, axes)):
+        ends[2 * axis + 1] += step - 1
+    return ends, False
+
+
 def _convolution(
     function, x, weight, bias, stride, padding, dilation, groups, data_format, formats, layer=None
 ):

@@ -488,6 +488,8 @@ _named, __dir__ = _lazy.attach(
         ),
         **_lazy.names("nn._random", "alpha_dropout dropout3d gumbel_softmax rrelu"),
         **_lazy.names("nn._alignment", "ctc_loss gaussian_nll_loss multi_margin_loss"),
+        **_lazy.names("nn._grids", "affine_grid grid_sample temporal_shift"),
+        **_lazy.names("nn._unpooled", "fold max_unpool1d max_unpool2d max_unpool3d"),
         "hsigmoid_loss": "nn._hierarchy:hsigmoid_loss",
         "gather_tree": "fluid._decoding:gather_tree",
         **_lazy.names("nn.functional", _more_names.LAYER_FUNCTIONS_IN_PLACE),

@@ -105,6 +105,26 @@ class Unfold(Layer):
         return made
 
 
+class Fold(Layer):
+    """functional.fold."""
+
+    def __init__(
+        self,
+        output_sizes: int | Sequence[int],
+        kernel_sizes: int | Sequence[int],
+        dilations: int | Sequence[int] = 1,
+        paddings: int | Sequence[int] = 0,
+        strides: int | Sequence[int] = 1,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._window = (output_sizes, kernel_sizes, strides, paddings, dilations)
+
+    def forward(self, input: Variable) -> Variable:
+        made: Variable = functional.fold(input, *self._window)
+        return made
+
+
 class UpsamplingNearest2D(Layer):
     """functional.interpolate of pictures, "nearest"."""
 

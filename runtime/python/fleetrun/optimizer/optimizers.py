@@ -230,11 +230,12 @@ class Optimizer:
         servers: bool,
         tables: dict[str, Any] | None = None,
         adam_d2sum: bool = False,
+        others: Sequence[Training] = (),
     ) -> tuple[list[Any], list[tuple[Parameter, Variable]]]:
         """minimize() with the parameters' place: servers (True) or this process.
 
         tables: what a strategy says of sparse tables, {parameter: function(native TableChoice, width)}.
-        adam_d2sum: Adam's dense tables follow that rule.
+        adam_d2sum: Adam's dense tables follow that rule. others: of programs that share its servers.
         """
         main = loss.program
         self._take_clip(main)
@@ -266,6 +267,7 @@ class Optimizer:
             config,
             servers,
             choices_of(main, tables or {}, mode),
+            [other.plan for other in others],
         )
         if rate.variable and rate.schedule is None and plan.tables():
             raise Error(

@@ -274,18 +274,14 @@ class _Lookahead:
         """The inner optimizer's, and the steps of slow values behind it."""
         refuse("LookAhead.minimize", parameters=(parameters, None), no_grad_set=(no_grad_set, None))
         main, startup = loss.program, startup_program or framework.default_startup_program()
-        slow: dict[str, Variable] = {}
         with framework.program_guard(main, startup), appending_updates():
             step = _global(unique_name("lookahead_step"), 0, "int32")
             tensor.assign(step + 1, step)
-            if self._from_the_start:
-                self._keep_first(main, step, slow)
         result = self.inner_optimizer.minimize(loss, startup_program)
         trained = [one for one in main.all_parameters() if main.has_var(one.name + "@GRAD")]
         _expect_values("LookAhead", main, trained)
         with framework.program_guard(main, startup), appending_updates():
-            if not self._from_the_start:
-                self._keep_first(main, step, slow)
+            slow = self._keep(main, startup, step, trained)
             last = tensor.equal(step % self.k, tensor.zeros_like(step))
             for parameter in trained:
                 kept = slow[parameter.name]
@@ -294,16 +290,19 @@ class _Lookahead:
                 tensor.assign(choose(last, mean, parameter), parameter)
         return result
 
-    @staticmethod
-    def _keep_first(main, step, slow):
-        """Slow values, which in the first step are those of now."""
-        for parameter in main.all_parameters():
-            if not parameter.trainable:
-                continue
+    def _keep(self, main, startup, step, trained):
+        """Slow values by the names of theirs: first what the start-up program gives, or the first step."""
+        slow: dict[str, Variable] = {}
+        for parameter in trained:
             name = unique_name(parameter.name + "_slow")
             kept = slow[parameter.name] = create_global_var(parameter.shape, 0.0, "float32", True, name=name)
-            first = tensor.equal(step, tensor.ones_like(step))
-            tensor.assign(choose(first, parameter, kept), kept)
+            if self._from_the_start:
+                with framework.program_guard(startup):
+                    tensor.assign(startup.var(parameter.name), startup.var(name))
+            else:
+                first = tensor.equal(step, tensor.ones_like(step))
+                tensor.assign(choose(first, parameter, kept), kept)
+        return slow
 
     def distribute(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: tables have no slow values. Throws: Error(config)."""

@@ -558,11 +558,14 @@ def _asks_for_sequences(program, name):
 def _array(program, name, value):
     variable = program.var(name)
     if not variable.is_data and not name.endswith("@GRAD"):
-        raise Error(
-            "config",
-            f"feed '{name}' is not an input of the program",
-            "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value",
-        )
+        if variable.persistable or not unwritten(program, {name}):
+            raise Error(
+                "config",
+                f"feed '{name}' is not an input of the program",
+                "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value",
+            )
+        program.native.take_as_input(name)  # of block.create_var: Paddle feeds any variable
+        RUNS.of(program).runner = None
     if isinstance(value, numpy.ndarray):
         return loose_shapes.with_axes(variable, numpy.ascontiguousarray(value) if value.ndim else value)
     if isinstance(value, framework.ScopeVariable):

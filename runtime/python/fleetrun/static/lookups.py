@@ -134,11 +134,13 @@ def _reads_rows(program, training):
     return any(op.type == "embedding" and op.inputs[0] in rows for op in program.ops)
 
 
-def follow(program: Program, trained: Program) -> None:
+def follow(program: Program, trained: Program, chosen: set[str] | None = None) -> None:
     """Lets `program`, which is run forward only, look its rows up where `trained` does: in the tables of its
-    sparse parameters."""
+    sparse parameters, or of the `chosen` ones, which a program that is trained does not move."""
     tables = {
-        op.attributes["parameter"]: op.attributes for op in trained.ops if op.type == "sparse_embedding"
+        op.attributes["parameter"]: op.attributes
+        for op in trained.ops
+        if op.type == "sparse_embedding" and (chosen is None or op.attributes["parameter"] in chosen)
     }
 
     def moved(op: Any) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from fleetrun.optimizer import rates
 from fleetrun.static.averages import choose
 from fleetrun.static.differentiated import differentiate, pairs
 from fleetrun.static.inputs import create_global_var
+from fleetrun.static.training import training_of
 
 __all__ = ["GradientMergeOptimizer"]
 
@@ -67,6 +68,9 @@ class GradientMergeOptimizer:
             merged = [(one, self._gather(one, gradient, last)) for one, gradient in given]
         begin = len(main.ops)
         self.inner_optimizer.apply_gradients(merged)
+        # They are gathered from means over replicas, by updates.
+        training: Any = training_of(main)
+        training.makes_gradients = False
         written = {name: main.var(name) for op in main.ops[begin:] for name in op.outputs if name}
         kept = [each for each in written.values() if each.persistable]
         with framework.program_guard(main, startup), appending_updates():

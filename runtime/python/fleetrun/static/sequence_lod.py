@@ -9,6 +9,7 @@ from __future__ import annotations
 from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun._padding import constant_pad
 from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.nn import functional
 from fleetrun.nn.functional import sequence_mask
@@ -251,18 +252,23 @@ def row_conv(
     input: Variable, future_context_size: int, param_attr: ParamLike = None, act: str | None = None
 ) -> Variable:
     """For each row itself and the future_context_size behind it, value by value times a weight of its own
-    [future_context_size + 1, width], added up. Shape: that of input[total, width] with lod_level 1."""
+    [future_context_size + 1, width], added up. Shape: that of input[total, width] with lod_level 1, or of
+    input[batch, time, width] without."""
     layer = framework.unique_name("row_conv")
     count = future_context_size + 1
     weight = framework.make_parameter(
         layer, [count, input.shape[-1]], "float32", param_attr, False, None, named=True
     )
-    layout = Layout(lengths_of(input, "row_conv"))
-    parts = [
-        rows * tensor.slice(weight, [0], [k], [k + 1])
-        for k, rows in enumerate(context(input, layout, 0, count))
-    ]
-    out = with_lengths(tensor.add_n(parts), layout.lengths)
+    dense = input.ndim == 3 and not input.lod_level
+    if dense:
+        longer = constant_pad(input, [(0, 0), (0, count - 1), (0, 0)], 0.0)
+        rows = [constant_pad(longer, [(0, 0), (-k, k + 1 - count), (0, 0)], 0.0) for k in range(count)]
+    else:
+        layout = Layout(lengths_of(input, "row_conv"))
+        rows = context(input, layout, 0, count)
+    out = tensor.add_n([one * tensor.slice(weight, [0], [k], [k + 1]) for k, one in enumerate(rows)])
+    if not dense:
+        out = with_lengths(out, layout.lengths)
     return activated("paddle.static.nn.row_conv", act, out)
 
 

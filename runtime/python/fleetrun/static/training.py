@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
 __all__ = [
-    "attach", "is_trained", "Rate", "read", "share", "shared_with", "tables_of", "TrainerOptions", "Training",
-    "training_of",
+    "attach", "is_trained", "Rate", "read", "share", "shared_with", "tables_of", "tables_of_all",
+    "TrainerOptions", "Training", "training_of",
 ]  # fmt: skip
 
 
@@ -69,8 +69,15 @@ class Training:
         self.minimized: tuple[Any, ...] | None = None
         # Whether each trainer has all parameters, on servers too, and saves them as one that is alone.
         self.is_whole = False
+        # Parameters of dense tables that Adam corrects by t + 1 in step t, as Paddle does for gradients of
+        # rows: their steps are counted from one on.
+        self.counted_ahead: set[str] = set()
         # Connects to the servers when the client is first asked for, where no script does it.
         self.dial: Callable[[], object] | None = None
+        # The programs that train over the same servers, this one among them (joined.py).
+        self.companions = [self]
+        # Why it shares no servers with the program that was minimized after it.
+        self.left_out = ""
         self._client: _native.Client | None = None
         self._steps: Any = None
         self._in_rows: dict[str, Any] | None = None
@@ -106,11 +113,11 @@ class Training:
 
     def _unreached(self):
         if _shared is not None and _shared is not self:
+            reason = self.left_out or "it was minimized anew, or in another mode, or after init_worker()"
             return Error(
                 "config",
-                "a program whose parameters are not on the servers: minimize() was called on another program "
-                "after it, and a job's servers have the parameters of one",
-                "train both losses in one program: minimize(loss_a + loss_b), or a job for each",
+                f"a program whose parameters are not on the servers: {reason}",
+                "minimize all programs in the same mode before init_server() and init_worker(), each once",
             )
         return Error("config", "the servers are not connected", "call fleet.init_worker() before training")
 
@@ -190,10 +197,12 @@ class Training:
             self._steps = runner
 
     def leave_pass(self) -> None:
-        """Ends the pass that Executor.run() began, so that other trainers do not wait for its next step."""
-        steps, self._steps = self._steps, None
-        if steps is not None:
-            steps.end_pass()
+        """Ends the pass that Executor.run() began, with this program or one that shares its servers, so that
+        other trainers do not wait for its next step."""
+        for each in self.companions:
+            steps, each._steps = each._steps, None
+            if steps is not None:
+                steps.end_pass()
 
     def pull_dense(self, scope: _native.Scope) -> None:
         """Puts the dense tables' values into the native scope, where fetches and saves read them."""
@@ -277,7 +286,7 @@ def tables_of(program: Program) -> Training | None:
     return (
         training_of(program)
         or _READ.of(program)
-        or (_shared if program.native.has_operator("sparse_embedding") else None)
+        or (_shared_by(program) if program.native.has_operator("sparse_embedding") else None)
     )
 
 
@@ -285,7 +294,26 @@ def shared_with(program: Program) -> Training | None:
     """The training whose servers have the rows of a program that is neither trained itself nor a copy of one
     that is, and brought no tables along; None where there is none."""
     own = training_of(program) or _READ.of(program)
-    return _shared if own is None and _shared is not None and _shared.distributed else None
+    return _shared_by(program) if own is None and _shared is not None and _shared.distributed else None
+
+
+def _shared_by(program):
+    """Of the programs that share servers the one that has most of the tables that this one looks up."""
+    if _shared is None or len(_shared.companions) == 1:
+        return _shared
+    asked = {op.inputs[0] for op in program.ops if op.type == "embedding"}
+    asked |= {op.attributes["parameter"] for op in program.ops if op.type == "sparse_embedding"}
+
+    def has(training):
+        return len(asked & {entry.parameter for entry in training.plan.entries() if entry.table.sparse})
+
+    return max(reversed(_shared.companions), key=has)
+
+
+def tables_of_all(training: Training) -> list[_native.TableConfig]:
+    """The tables that the training's servers have: of all programs that share them."""
+    tables = {table.id: table for each in training.companions for table in each.plan.tables()}
+    return [tables[number] for number in sorted(tables)]
 
 
 class TrainerOptions(dict):

@@ -9,15 +9,19 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <thread>
 
 #include "collective/cpu/gloo_communicator.h"
 #include "collective/cpu/half.h"
 #include "collective/cpu/rank_links.h"
+#include "collective/cpu/rank_mesh.h"
 #include "collective/groups/world.h"
 #include "collective/store/memory_store.h"
 #include "runtime/base/error.h"
 #include "tests/support/child_process.h"
 #include "tests/support/errors.h"
+#include "tests/support/meddler.h"
 #include "tests/support/port_lease.h"
 #include "tests/support/rank_threads.h"
 #include "tests/support/sealed_ends.h"
@@ -68,6 +72,80 @@ struct Link {
         SealedSocket(std::move(socket), is_sealed ? std::optional(std::move(own)) : std::nullopt);
     return mesh;
   }
+};
+
+/// A rank of two that sends the other one a message and hears one, over a mesh.
+class RankOfTwo {
+ public:
+  RankOfTwo(int rank, const Access& access, std::chrono::milliseconds patience)
+      : rank_(rank), access_(access), patience_(patience) {}
+
+  /// `elsewhere`: where the other one seems to be. False: the other one gave up.
+  bool talk(const std::string& elsewhere = {}) {
+    store_.elsewhere = elsewhere;
+    RankLinks links({"links", rank_, 2},
+                    connect_mesh({"links", rank_, 2}, store_, {"links", "127.0.0.1", access_, patience_}));
+    const std::string own = text(rank_);
+    std::string into(own.size(), ' ');
+    Completions done;
+    links.send(1 - rank_, 10, own.data(), own.size(), done);
+    links.receive(1 - rank_, 10, into.data(), into.size(), done);
+    const auto end = Clock::now() + patience_;
+    while (done.sends == 0 || done.receives == 0) {
+      if (store_.is_over || Clock::now() > end) return false;
+      links.progress(Clock::now() + 20ms);
+    }
+    CHECK(into == text(1 - rank_));
+    return true;
+  }
+  std::string endpoint() { return store_.wait("links/endpoint/0", Clock::now() + 20s); }
+  void end() { store_.is_over = true; }
+
+ private:
+  static std::string text(int rank) { return "a message of rank " + std::to_string(rank); }
+
+  struct OwnStore final : MemoryStore {
+    std::string wait(const std::string& name, Clock::time_point deadline) override {
+      return elsewhere.empty() ? MemoryStore::wait(name, deadline) : elsewhere;
+    }
+    bool check() override {
+      if (is_over) throw Error(ErrorKind::network, "the other rank is gone", "");
+      return false;
+    }
+    std::string elsewhere;
+    std::atomic<bool> is_over = false;
+  };
+
+  int rank_;
+  Access access_;
+  std::chrono::milliseconds patience_;
+  OwnStore store_;
+};
+
+/// Rank 0, in a thread of its own.
+class RankZero {
+ public:
+  RankZero(const Access& access, std::chrono::milliseconds patience)
+      : rank_(0, access, patience), thread_([this] { talk(); }) {}
+  ~RankZero() {
+    rank_.end();
+    thread_.join();
+  }
+  RankZero(const RankZero&) = delete;
+  RankZero& operator=(const RankZero&) = delete;
+  std::string endpoint() { return rank_.endpoint(); }
+
+ private:
+  void talk() {
+    try {
+      rank_.talk();
+    } catch (const Error&) {
+      // The other one is gone.
+    }
+  }
+
+  RankOfTwo rank_;
+  std::thread thread_;
 };
 
 /// What this process has mapped for data, whether it was touched or not.
@@ -291,6 +369,18 @@ TEST_CASE("a bit that changes on the way is found, wherever in a message it is")
     CHECK(contains(error.what(), "group links: rank 0"));  // a length that has grown waits for more
     CHECK(std::string_view(got.data(), 7).find("1234567") == std::string_view::npos);
   }
+}
+
+TEST_CASE("tampering at any byte of what two ranks say gives an error or the right message") {
+  const Access access{Secret::random(), "/job/secret"};
+  std::chrono::milliseconds patience = 20s;  // with the first, on whom nobody tampers
+  bool was_heard = false;
+  tests::tamper_everywhere([&] { return std::make_unique<RankZero>(access, patience); },
+                           [&](RankZero&, const std::string& endpoint) {
+                             was_heard |= RankOfTwo(1, access, patience).talk(endpoint);
+                             patience = 500ms;
+                           });
+  CHECK(was_heard);
 }
 
 TEST_CASE("a length that somebody made up takes no memory, sealed or not") {

@@ -42,6 +42,7 @@ class Hosts final : public FanOutListener {
     settings_.program = settings_.own_program = from_environment("FLEETRUN");
     settings_.environment = environment.entries();
     settings_.first_pause = std::chrono::milliseconds(1);
+    settings_.longest_pause = std::chrono::milliseconds(20);
     settings_.hello_timeout = kDeadline;
   }
 
@@ -192,14 +193,27 @@ TEST_CASE("a busy server is tried again, and every host starts once") {
   hosts.end();
 }
 
-TEST_CASE("a server that is always busy is given up after so many tries") {
-  Hosts hosts(R"({"hosts": {"*": "busy"}})");
-  hosts.settings_.tries = 3;
+TEST_CASE("a server that always hangs up is given up sooner than one that says that it is busy") {
+  Hosts hosts(R"({"hosts": {"*": "hung_up"}})");
   hosts.start({"h1"});
   hosts.run_until_all_have_verdicts(1);
-  CHECK(hosts.tries[0] == 3);
+  CHECK(hosts.tries[0] == 5);
   CHECK(has(hosts.refused[0].reason, "sshd there hung up before it said who it is"));
   CHECK(has(hosts.refused[0].hint, "MaxStartups"));
+  Hosts busy(R"({"hosts": {"*": "busy"}})");
+  busy.start({"h1"});
+  busy.run_until_all_have_verdicts(1);
+  CHECK(busy.tries[0] == 12);
+  CHECK(has(busy.refused[0].reason, "sshd there is busy (ssh: Exceeded MaxStartups)"));
+}
+
+TEST_CASE("where one host was let in after its server had hung up, servers that hang up count as busy") {
+  Hosts hosts(R"({"hosts": {"always": "hung_up", "*": "hung_up_once"}})");
+  hosts.start({"always", "once"});
+  hosts.run_until_all_have_verdicts(2);
+  CHECK(hosts.joined.count(1) == 1);
+  CHECK(hosts.tries[0] == 12);
+  hosts.end();
 }
 
 TEST_CASE("another version is refused, and both are named") {

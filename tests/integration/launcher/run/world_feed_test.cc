@@ -32,6 +32,7 @@ struct Job final : JobControl {
   void request_stop(bool) override {}
   void report_hang(const event::HangFound&) override {}
   void heard(const MemberSaid&) override {}
+  void want(const CountWanted&) override {}
   void tell(const JobEvent&) override {}
   void turn() {
     context.restart();

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -187,6 +189,17 @@ TEST_CASE("nothing is removed while another job uses it") {
   trip.send(store);
   store.remove();
   CHECK(content(trip.place() / "a.py") == "one");
+}
+
+TEST_CASE("what was sent is removed when another job lets go of it") {
+  Trip trip;
+  std::optional<Store> other(std::in_place, trip.there.path().string());
+  Store store(trip.there.path().string());
+  trip.send(store);
+  std::thread removing([&] { store.remove(); });
+  other.reset();
+  removing.join();
+  CHECK_FALSE(fs::exists(trip.place() / "a.py"));
 }
 
 TEST_CASE("a file that changes on its way is refused and does not lie there") {

@@ -42,6 +42,9 @@ class Recorder final : public ControlHandler {
   void request_stop(const StopRequest& request) override { stops.push_back(request); }
   void request_signal(const SignalRequest&) override {}
   std::string request_restart(const RestartRequest&) override { return {}; }
+  void request_resize(const ResizeRequest& request, std::function<void(std::string)> done) override {
+    done(request.servers == 5 ? "" : "not " + std::to_string(request.servers));
+  }
   void request_stacks(std::function<void(std::string)> done) override { done("stacks"); }
 
   std::vector<StopRequest> stops;
@@ -59,6 +62,7 @@ class FakeControl final : public JobControl {
   void request_stop(bool now) override { stops.push_back(now); }
   void report_hang(const event::HangFound&) override {}
   void heard(const MemberSaid&) override {}
+  void want(const CountWanted&) override {}
   void tell(const JobEvent& event) override {
     if (const auto* warning = std::get_if<event::Warning>(&event)) warnings.push_back(warning->text);
     if (part) part->on_event(event);

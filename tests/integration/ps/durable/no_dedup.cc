@@ -1,4 +1,4 @@
-// A build that does not know what has been applied: kills.cc must fail with it.
+// A build that does not know what has been applied: kills.cc and moving.cc must fail with it.
 #include <algorithm>
 
 #include "ps/base/push_history.h"

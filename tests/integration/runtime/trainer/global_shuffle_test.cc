@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "tests/support/meddler.h"
 
 namespace fleetrun::runtime {
 namespace {
@@ -90,6 +92,57 @@ TEST_CASE("every trainer gets what every other one sends, in order") {
       CHECK(trainers[to].got[from] == expected);
     }
   }
+}
+
+/// One of two trainers, which gives the other one an example.
+class OneOfTwo {
+ public:
+  OneOfTwo(std::uint32_t rank, std::chrono::milliseconds patience)
+      : rank_(rank), exchange_({"127.0.0.1", rank, 2, {secret(), "a test"}, patience}) {}
+
+  void talk(const std::string& other) {
+    const std::string own = endpoint();
+    exchange_.set_endpoints(rank_ == 0 ? std::vector{own, other} : std::vector{other, own});
+    std::vector<Parcel> parcels = {{1 - rank_, "an example of " + std::to_string(rank_)}};
+    std::string got;
+    exchange_.exchange([&] { return std::exchange(parcels, {}); },
+                       [&](std::uint32_t, std::string_view bytes) { got += bytes; });
+    CHECK(got == "an example of " + std::to_string(1 - rank_));
+  }
+  std::string endpoint() const { return "127.0.0.1:" + std::to_string(exchange_.port()); }
+
+ private:
+  std::uint32_t rank_;
+  GlobalShuffle exchange_;
+};
+
+/// The one that is connected to, in a thread of its own.
+class FirstOfTwo {
+ public:
+  explicit FirstOfTwo(std::chrono::milliseconds patience) : trainer_(0, patience) {}
+  ~FirstOfTwo() { thread_.join(); }
+  FirstOfTwo(const FirstOfTwo&) = delete;
+  FirstOfTwo& operator=(const FirstOfTwo&) = delete;
+  std::string endpoint() const { return trainer_.endpoint(); }
+
+ private:
+  OneOfTwo trainer_;
+  std::thread thread_{[this] {
+    try {
+      trainer_.talk("127.0.0.1:9");  // it is the other one that connects
+    } catch (const Error&) {
+      // That one is gone.
+    }
+  }};
+};
+
+TEST_CASE("tampering at any byte of an exchange gives an error or the right examples") {
+  std::chrono::milliseconds patience{20'000};  // with the first, on whom nobody tampers
+  tests::tamper_everywhere([&] { return std::make_unique<FirstOfTwo>(patience); },
+                           [&](FirstOfTwo&, const std::string& endpoint) {
+                             OneOfTwo(1, patience).talk(endpoint);
+                             patience = std::chrono::milliseconds(300);
+                           });
 }
 
 TEST_CASE("one alone has nobody to send to") {

@@ -139,6 +139,19 @@ TEST_CASE("a node without a coordinator tries again, and gives up with the reaso
   CHECK(host.newest<TellJobOver>()->end.why == "the job did not begin within 20 s: connection refused");
 }
 
+TEST_CASE("where nobody answers, the address and the reason are told after 3 s, and every 10 s") {
+  Host host(node(1));
+  std::vector<std::string> told;
+  for (int i = 0; i < 140; ++i) {
+    host.take(host.core.on_dial_failed(host.uplink(), "connection refused", host.now));
+    host.pass(milliseconds(100));
+  }
+  for (const joining::Output& output : host.outputs)
+    if (const auto* news = std::get_if<joining::TellNews>(&output)) told.push_back(news->text);
+  const std::string once = "no host of this job has answered yet: h0:9000: connection refused";
+  CHECK(told == std::vector<std::string>{once, once});
+}
+
 TEST_CASE("it prepares for each epoch once, and takes no world that it did not prepare for") {
   Host host(node(1));
   host.join(1, 1);

@@ -114,3 +114,44 @@ TEST_CASE("a quorum is a majority of the newest world and of every proposal that
   known.formed({2, 1, "a", {"b"}});  // an older one says nothing
   CHECK(known.newest().generation == 3);
 }
+
+TEST_CASE("the servers of a lost host are taken over by their standbys' processes, once") {
+  World world;
+  for (int host = 0; host < 3; ++host) {
+    Member& member = world.members.emplace_back();
+    member.node = member.name = std::string(1, static_cast<char>('a' + host));
+    member.offer = {"10.0.0." + std::to_string(host + 1), {1}, {10, 11}, 5, {20, 21}};
+    member.first_server = 2 * host;
+    member.first_trainer = host;
+  }
+  const auto without = [&](const std::string& nodes) {
+    std::vector<Candidate> here;
+    for (const Member& member : world.members)
+      if (nodes.find(member.node) == std::string::npos) here.push_back({member, -1, -1});
+    return here;
+  };
+  CHECK(take_over_servers(world, without(""))->empty());
+  const auto taken = take_over_servers(world, without("b"));
+  REQUIRE(taken);
+  CHECK(*taken == std::vector<TakenOver>{{2, "c", {"10.0.0.3", 20}}, {3, "c", {"10.0.0.3", 21}}});
+  CHECK_FALSE(take_over_servers(world, without("bc")));
+
+  World next = world;
+  next.members.erase(next.members.begin() + 1);
+  next.taken_over = *taken;
+  CHECK(next.servers() == 6);
+  CHECK(to_string(next.server_endpoints()[3]) == "10.0.0.3:21");
+  CHECK(next.hash() != world.hash());
+  CHECK(*take_over_servers(next, without("b")) == *taken);
+  CHECK_FALSE(take_over_servers(next, without("ab")));
+  CHECK_FALSE(take_over_servers(next, without("bc")));
+  const auto newcomer = arrange_in_place(next, without("q"), 3);
+  REQUIRE(newcomer.size() == 3);
+  CHECK(newcomer[2].offer.servers.empty());
+  CHECK(newcomer[2].first_trainer == 1);
+
+  world.members[1].offer.standbys.clear();
+  CHECK_FALSE(take_over_servers(world, without("b")));
+  CHECK_FALSE(take_over_servers(world, without("a")));  // whose standby is there
+  CHECK(take_over_servers(world, without("c")));
+}

@@ -45,6 +45,19 @@ TEST_CASE("sentinel is one of three words, from the flag or the environment") {
   CHECK(refusal(options({{"sentinel", "never"}})).find("--sentinel is 'never'") != std::string::npos);
 }
 
+TEST_CASE("the page listens at a port of this host alone, or where it is told to") {
+  CHECK_FALSE(make_job_config(options({}), {}).ui);
+  CHECK(make_job_config(options({{"ui", "0"}}), {}).ui == Endpoint{"127.0.0.1", 0});
+  CHECK(make_job_config(options({{"ui", "8080"}}), {}).ui == Endpoint{"127.0.0.1", 8080});
+  CHECK(make_job_config(options({{"ui", "10.0.0.1:8080"}}), {}).ui == Endpoint{"10.0.0.1", 8080});
+  CHECK(make_job_config(options({{"ui", "[::1]:0"}}), {}).ui == Endpoint{"::1", 0});
+  for (const char* text : {"", "x", "-1", "65536", "10.0.0.1", ":8080", "10.0.0.1:", "::1:80"}) {
+    CAPTURE(text);
+    CHECK(refusal(options({{"ui", text}})) != "accepted");
+  }
+  CHECK(refusal(options({{"ui", "here"}})).find("--ui is 'here': a port or ADDRESS:PORT is needed") == 0);
+}
+
 TEST_CASE("bad_line is fail or skip:N, from the flag or the environment") {
   CHECK_FALSE(make_job_config(options({}), {}).bad_line);
   CHECK(make_job_config(options({{"bad_line", "skip:12"}}), {}).bad_line == "skip:12");
@@ -99,6 +112,28 @@ TEST_CASE("servers or trainers make it a ps job, whatever run_mode says, with a 
   CHECK(config.notes ==
         std::vector<std::string>{"run_mode is ps, not collective, because --server_num is given"});
   CHECK(config.server_num == 1);
+}
+
+TEST_CASE("servers may move between as many processes as there are servers, on one host") {
+  const JobConfig config = make_job_config(options({{"server_num", "2:5"}}), {});
+  CHECK(config.mode == Mode::ps);
+  CHECK(config.server_num == 2);
+  CHECK(config.most_servers == 5);
+  CHECK(config.max_restart == 3);
+  CHECK(config.restart.at("trainer") == RestartScope::nobody);
+  CHECK_FALSE(make_job_config(options({{"server_num", "2"}}), {}).most_servers);
+  const auto says = [](std::map<std::string, std::string, std::less<>> values) {
+    return refusal(options(std::move(values)));
+  };
+  CHECK(says({{"server_num", "5:2"}}) ==
+        "--server_num is '5:2': the second number is the most there may be, and the first the number at the "
+        "start");
+  CHECK(says({{"server_num", "0:2"}}) == "--server_num is '0': a whole number from 1 to 64 is needed");
+  CHECK(says({{"server_num", "2:"}}) == "--server_num is '': a whole number from 2 to 64 is needed");
+  CHECK(says({{"server_num", "2:5"}, {"ps_replicas", "1"}}) ==
+        "--server_num is '2:5': a server with a standby does not move");
+  CHECK(says({{"server_num", "2:5"}, {"nnodes", "2"}, {"master", "10.0.0.1:6768"}}) ==
+        "--server_num is '2:5': the job is on several hosts, and servers move between the processes of one");
 }
 
 TEST_CASE("a flag wins over the environment, and says so where the two disagree") {

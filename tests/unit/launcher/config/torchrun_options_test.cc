@@ -69,6 +69,13 @@ TEST_CASE("what follows the script is the script's") {
   CHECK(make_job_config(job.options, {}).script_kind == ScriptKind::module);
   CHECK(config({"--no-python"}).script_kind == ScriptKind::direct);
   CHECK(config({"--no-python", "--run-path"}).script_kind == ScriptKind::python);
+  const auto arguments = [](const Words& words) {
+    return read_torchrun_command(words, {}).options.script_args;
+  };
+  CHECK(arguments({"train.py", "--", "-m", "--"}) == Words{"-m", "--"});
+  CHECK(arguments({"train.py", "-m", "--", "a"}) == Words{"-m", "--", "a"});
+  CHECK(arguments({"--", "train.py", "--", "-m"}) == Words{"--", "-m"});
+  CHECK(arguments({"train.py", "--"}).empty());
 }
 
 TEST_CASE("variables PET_ are defaults, and no others count") {

@@ -200,11 +200,12 @@ TEST_CASE("conditions and questions come back from their JSON") {
 
 TEST_CASE("answers of a probe are read, and what is none is refused") {
   CHECK(answer_from_json(R"({"clock": 7})").clock_ns == 7);
-  CHECK(answer_from_json(R"({"endpoint": "10.0.0.1:80"})").endpoint == Endpoint{"10.0.0.1", 80});
+  CHECK(answer_from_json(R"({"endpoints": "10.0.0.1:80,10.0.0.1:81"})").endpoints ==
+        std::vector<Endpoint>{{"10.0.0.1", 80}, {"10.0.0.1", 81}});
   CHECK(answer_from_json(R"({"failure": "a\u0007b"})").failure == "a\\x07b");
   CHECK(answer_from_json(R"({"reaches": [[2, "", 300], [1, "no", 0]]})").reaches ==
         std::vector<Reach>{{2, "", 300}, {1, "no", 0}});
-  for (const char* text : {"", "7", R"({"clock": "x"})", R"({"reaches": [[1]]})", R"({"endpoint": "x"})"}) {
+  for (const char* text : {"", "7", R"({"clock": "x"})", R"({"reaches": [[1]]})", R"({"endpoints": "x"})"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(answer_from_json(text), Error);
   }

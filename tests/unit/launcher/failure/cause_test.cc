@@ -136,6 +136,19 @@ TEST_CASE("every exit code and signal is named, and has a signature of its own")
     CHECK(explain({}, by_signal(number)).text.starts_with("was killed by " + signal_name(number)));
 }
 
+TEST_CASE("what exits with 1 and says nothing that is known is told with its last line") {
+  Evidence evidence;
+  evidence.last_line = "the data of day 7 are empty";  // sys.exit("the data of day 7 are empty")
+  const Cause cause = explain(evidence, code(1));
+  CHECK(cause.text == "exited with 1; its last line: the data of day 7 are empty");
+  CHECK(cause.signature == "exit 1");
+  CHECK(explain(evidence, code(3)).text == "exited with 3");
+  CHECK(explain(evidence, code(0)).text == "exited with 0");
+  CHECK(explain(evidence, by_signal(SIGABRT)).text == "was killed by SIGABRT");
+  evidence.log_device_total = evidence.log_device_available = 0;
+  CHECK(explain(evidence, code(1)).text.find("last line") == std::string::npos);
+}
+
 TEST_CASE("what the log says explains an exit and an abort, but not a kill from outside") {
   Evidence evidence;
   evidence.text =

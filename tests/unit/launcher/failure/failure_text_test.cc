@@ -29,6 +29,10 @@ TEST_CASE("a log without a failure says nothing") {
   CHECK_FALSE(find_failure("").has_value());
   CHECK_FALSE(find_failure("epoch 1 loss 0.3\nepoch 2 loss 0.2\n").has_value());
   CHECK_FALSE(find_failure(std::string(200000, 'x')).has_value());
+  CHECK(last_line("") == "");
+  CHECK(last_line("step 1\n \x1b[31mno rows \x1b[0m\n\n \n") == "no rows");
+  CHECK(last_line("10%\r20%\rno rows") == "no rows");
+  CHECK(last_line(std::string(200000, 'x')).size() < 400);
 }
 
 TEST_CASE("a Python traceback is found whole, with its exception as the summary") {

@@ -95,6 +95,22 @@ TEST_CASE("trainers of a ps job wait for the servers, and the servers are stoppe
   CHECK_FALSE(state.failure());
 }
 
+TEST_CASE("of a role that has more processes than are wanted, those that are wanted run") {
+  RolePlan servers = role("server", RestartScope::process), trainers = role("trainer", RestartScope::group);
+  servers.serves = true;
+  servers.wanted = 1;
+  trainers.after = {kServer};
+  JobState job({servers, trainers}, {kServer, kServer, kServer, kTrainer}, RestartPolicy({}, 1));
+  CHECK(words(job.begin()) == Words{"start 0 (attempt 0)", "start 3 (attempt 0)"});
+  CHECK(job.phase() == Phase::running);
+  CHECK(job.count_wanted() == 2);
+  CHECK(words(job.on(CountWanted{kServer, 3})) == Words{"start 1 (attempt 0)", "start 2 (attempt 0)"});
+  CHECK(words(job.on(CountWanted{kServer, 1})).empty());
+  CHECK(words(job.on(Exited{2, kWell})).empty());
+  CHECK(words(job.on(CountWanted{kServer, 3})) == Words{"start 2 (attempt 0)"});
+  CHECK(words(job.on(Exited{3, kWell})) == Words{"stop 0", "stop 1", "stop 2", "grace of role 0"});
+}
+
 TEST_CASE("servers that do not listen in time hold nobody up, with a warning") {
   JobState state = ps({kServer, kTrainer});
   state.begin();

@@ -19,6 +19,7 @@ TEST_CASE("the trainers of a collective job are told their attempt, as torch kno
   plan.has_secret = true;
   CHECK(attempt_overlay(plan, plan.processes[0], kRun, {2, 2}) ==
         Environ{{"FLEETRUN_ATTEMPT", "2"},
+                {"FLEETRUN_FAILED_BATCH", "/nowhere/log/abcdef/batch.trainer.0"},
                 {"FLEETRUN_SECRET_FILE", "/run/abcdef.secret"},
                 {"TORCHELASTIC_RESTART_COUNT", "2"}});
 }
@@ -30,7 +31,9 @@ TEST_CASE("servers and trainers of one group are told the same run, and servers 
                           {"FLEETRUN_PS_RUN", "12-1"},
                           {"FLEETRUN_SERVER_FIGURES", "/run/abcdef.server.0.figures"}});
   CHECK(attempt_overlay(plan, plan.processes[1], kRun, {1, 1, 1}) ==
-        Environ{{"FLEETRUN_ATTEMPT", "1"}, {"FLEETRUN_PS_RUN", "12-1"}});
+        Environ{{"FLEETRUN_ATTEMPT", "1"},
+                {"FLEETRUN_FAILED_BATCH", "/nowhere/log/abcdef/batch.trainer.0"},
+                {"FLEETRUN_PS_RUN", "12-1"}});
   CHECK(attempt_overlay(plan, plan.processes[0], kRun, {3, 1, 0}).value_or("FLEETRUN_PS_SERVED", "") ==
         "12-0");
 }

@@ -92,7 +92,8 @@ TEST_CASE("a server's standby is another server, and servers are told of it") {
   wanted.max_restart = 3;
   const Plan plan = make_plan(wanted, program(), facts(2, 1));
   CHECK(*plan.processes[1].environment.find("FLEETRUN_PS_REPLICAS") == "1");
-  CHECK_FALSE(plan.processes[2].environment.has("FLEETRUN_PS_REPLICAS"));
+  CHECK(*plan.processes[2].environment.find("FLEETRUN_PS_REPLICAS") == "1");
+  CHECK_FALSE(plan.processes[1].environment.has("FLEETRUN_PS_STANDBY"));
   CHECK(plan.notes ==
         std::vector<std::string>{
             "--ps_replicas=1: all servers are on one host, and their standbys are lost with it"});

@@ -53,60 +53,67 @@ TEST_CASE("every way in which a login fails has a reason, and a busy server anot
     int status;
     const char* said;
     const char* reason;
-    bool again;
+    Again again = Again::no;
   };
   const Case cases[] = {
-      {255, "ssh: Could not resolve hostname h1: Name or service not known\r\n", "its name is not known",
-       false},
-      {255, "ssh: connect to host h1 port 22: Connection timed out\r\n", "it does not answer", false},
-      {255, "ssh: connect to host h1 port 22: Connection refused\r\n", "nothing listens at its ssh port",
-       false},
-      {255, "ssh: connect to host h1 port 22: No route to host\n", "there is no route to it", false},
-      {255, "Host key verification failed.\r\n", "its host key is not known", false},
+      {255, "ssh: Could not resolve hostname h1: Name or service not known\r\n", "its name is not known"},
+      {255, "ssh: connect to host h1 port 22: Connection timed out\r\n", "it does not answer"},
+      {255, "ssh: connect to host h1 port 22: Connection refused\r\n", "nothing listens at its ssh port"},
+      {255, "ssh: connect to host h1 port 22: No route to host\n", "there is no route to it"},
+      {255, "Host key verification failed.\r\n", "its host key is not known"},
       {255, "@  WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!  @\nHost key verification failed.\n",
-       "its host key differs from the known one", false},
-      {255, "me@h1: Permission denied (publickey,password).\r\n", "ssh is not let in", false},
+       "its host key differs from the known one"},
+      {255, "me@h1: Permission denied (publickey,password).\r\n", "ssh is not let in"},
       {255, "kex_exchange_identification: read: Connection reset by peer\r\n",
-       "hung up before it said who it is", true},
+       "hung up before it said who it is", Again::perhaps},
       {255,
        "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.1 port "
        "22\n",
-       "hung up before it said who it is", true},
-      {255, "Connection reset by 10.0.0.1 port 22\n", "the connection was reset", true},
-      {255, "Connection closed by 10.0.0.1 port 22\n", "the connection was closed", true},
-      {255, "banner\n\nsomething new\n", "ssh: something new", false},
+       "hung up before it said who it is", Again::perhaps},
+      {255,
+       "debug1: kex_exchange_identification: banner line 0: Exceeded MaxStartups\r\n"
+       "kex_exchange_identification: Connection closed by remote host\n",
+       "sshd there is busy (ssh: Exceeded MaxStartups)", Again::yes},
+      {255,
+       "debug1: kex_exchange_identification: banner line 0: Not allowed at this time\r\n"
+       "kex_exchange_identification: Connection closed by remote host\n",
+       "lets nobody in from here for a while (ssh: Not allowed at this time)", Again::yes},
+      {255, "me@h1: Permission denied (publickey).\r\ndebug1: Exit status 255\r\n", "ssh is not let in"},
+      {255, "Connection reset by 10.0.0.1 port 22\n", "the connection was reset", Again::perhaps},
+      {255, "Connection closed by 10.0.0.1 port 22\n", "the connection was closed", Again::perhaps},
+      {255, "banner\n\nsomething new\n", "ssh: something new"},
       {255, "Permission denied to strangers.\nConnection closed by 10.0.0.1 port 22\n",
-       "the connection was closed", true},
+       "the connection was closed", Again::perhaps},
       {255, "Permissions 0644 for '/k' are too open.\nme@h1: Permission denied (publickey).\n",
-       "no key that others may read (ssh: Permissions 0644 for '/k' are too open.)", false},
-      {255, "Connection timed out during banner exchange\n", "it does not answer", false},
+       "no key that others may read (ssh: Permissions 0644 for '/k' are too open.)"},
+      {255, "Connection timed out during banner exchange\n", "it does not answer"},
       {255, "config line 2: Bad configuration option: x\nconfig: terminating, 1 bad configuration options\n",
-       "does not know (ssh: config line 2: Bad configuration option: x)", false},
+       "does not know (ssh: config line 2: Bad configuration option: x)"},
       {255,
        "ssh: connect to host jump port 22: Connection refused\nkex_exchange_identification: Connection "
        "closed "
        "by remote host\nConnection closed by UNKNOWN port 65535\n",
-       "its jump host: nothing listens at its ssh port", false},
+       "its jump host: nothing listens at its ssh port"},
       {255,
        "channel 0: open failed: connect failed: Connection refused\nstdio forwarding failed\n"
        "kex_exchange_identification: Connection closed by remote host\n"
        "Connection closed by UNKNOWN port 65535\n",
-       "seen from its jump host, nothing listens at its ssh port", false},
+       "seen from its jump host, nothing listens at its ssh port"},
       {255,
        "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.9 port "
        "22\n"
        "kex_exchange_identification: Connection closed by remote host\n"
        "Connection closed by UNKNOWN port 65535\n",
-       "its jump host: sshd there hung up", true},
+       "its jump host: sshd there hung up", Again::perhaps},
       {255, "sh: 1: exec: /x: not found\nConnection closed by UNKNOWN port 65535\n",
-       "does not lead there (ssh: sh: 1: exec: /x: not found)", false},
-      {255, "", "ssh failed without a word", false},
-      {127, "bash: line 1: /opt/fleetrun: No such file or directory\n", "there is no /opt/fleetrun", false},
-      {127, "fleetrun: error: script agent: No such file or directory\n", "fleetrun there is too old", false},
-      {126, "Permission denied\n", "/opt/fleetrun cannot be executed there", false},
-      {1, "This account is currently not available.\n", "the command ended with 1: This account is currently",
-       false},
-      {0, "", "the command ended with 0", false},
+       "does not lead there (ssh: sh: 1: exec: /x: not found)"},
+      {255, "", "ssh failed without a word"},
+      {127, "bash: line 1: /opt/fleetrun: No such file or directory\n", "there is no /opt/fleetrun"},
+      {127, "fleetrun: error: script agent: No such file or directory\n", "fleetrun there is too old"},
+      {126, "Permission denied\n", "/opt/fleetrun cannot be executed there"},
+      {1, "This account is currently not available.\n",
+       "the command ended with 1: This account is currently"},
+      {0, "", "the command ended with 0"},
   };
   for (const Case& one : cases) {
     const LoginFailure failure = explain_login(one.status, one.said, "/opt/fleetrun");
@@ -114,6 +121,15 @@ TEST_CASE("every way in which a login fails has a reason, and a busy server anot
     CHECK(failure.reason.find(one.reason) != std::string::npos);
     CHECK(failure.reason.find('\n') == std::string::npos);
     CHECK(failure.again == one.again);
+  }
+}
+
+TEST_CASE("a fleetrun that was to be sent there is not looked for where it is here") {
+  for (const int status : {0, 1, 126, 127}) {
+    const LoginFailure failure = explain_login(status, "/bin/sh: restricted\n", "");
+    CHECK(failure.reason == "no agent was started there, the command ended with " + std::to_string(status) +
+                                ": /bin/sh: restricted");
+    CHECK(failure.hint.ends_with("run it by hand: ssh HOST exec /bin/sh -c date"));
   }
 }
 

@@ -55,7 +55,8 @@ TEST_CASE("what is written is read back") {
                                                 SignalRequest{SIGUSR2, {0, 1, 2, 3, 4}},
                                                 SignalRequest{SIGUSR2, {2, 3, 4}},
                                                 SignalRequest{SIGUSR2, {3}},
-                                                RestartRequest{1}};
+                                                RestartRequest{1},
+                                                ResizeRequest{5}};
   for (const ControlRequest& request : requests)
     CHECK(parse_control_request(to_json(request, plan), plan) == request);
 }

@@ -51,7 +51,8 @@ std::vector<JobEvent> one_of_each() {
           event::PodStands{true},
           event::GenerationBegan{1, 17, {0, 2}, {1}, {{1, 1, 2}}},
           event::News{"h3 has joined", false},
-          event::JobEnded{137}};
+          event::JobEnded{137},
+          event::ServersMove{2, 5, 3, 3, true, 850}};
 }
 
 }  // namespace

@@ -124,11 +124,12 @@ TEST_CASE("the world of a job of several hosts, and what follows its end") {
   board.on_event(event::WorldEnded{"h2 was lost", false});
   CHECK(board.phase() == JobPhase::restarting);
   CHECK(board.status(0).phase_reason == "h2 was lost");
-  board.on_event(event::WorldBegan{2, 1, 1, 0, {"h1"}, "0123456789abcdef"});
+  board.on_event(event::WorldBegan{2, 1, 1, 2, {"h1"}, "0123456789abcdef", {"h1:6001", "h1:6009"}});
   board.on_event(event::AttemptBegan{1});
   CHECK(board.phase() == JobPhase::starting);
   CHECK(board.status(0).generation == 2);
   CHECK(board.status(0).hosts == std::vector<std::string>{"h1"});
+  CHECK(board.status(0).servers == std::vector<std::string>{"h1:6001", "h1:6009"});
 }
 
 TEST_CASE("a process that is restarted alone leaves the job running") {

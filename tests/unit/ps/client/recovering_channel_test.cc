@@ -181,8 +181,7 @@ TEST_CASE("days are ended once each, through all of that") {
   }
 }
 
-TEST_CASE(
-    "a load through kills is there on all servers, and stays, or the trainer is told to load once more") {
+TEST_CASE("a load through kills is there on all servers, and stays") {
   const TempDir directory;
   const std::string saved = directory.file("saved");
   const auto calm = std::move(make_in_process(2, 1, Mode::async, kTables).front());
@@ -191,7 +190,6 @@ TEST_CASE(
   for (std::uint64_t n = 1; n <= 40; ++n) push(*calm, key_of(0, n), pending, 0);
   calm->save(saved);
   const std::array<float, kKeys> wanted = counts(*calm);
-  int told = 0;
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     CAPTURE(seed);
     Job job(2, 1, Mode::async, seed, {.kills = 100});
@@ -200,19 +198,11 @@ TEST_CASE(
     client->set_dense(1, std::array<float, 7>{});
     for (int load = 0; load < 8; ++load) {
       for (std::uint64_t n = 1; n <= 5; ++n) push(*client, n, pending, 0);
-      for (bool is_loaded = false; !is_loaded;) {
-        const Error error = error_of([&] { client->load(saved); });
-        is_loaded = error.kind() == ErrorKind::usage;
-        if (is_loaded) continue;
-        REQUIRE(std::string(error.what()).find("has nothing loaded to take over") != std::string::npos);
-        REQUIRE(error.hint().find("load once more") != std::string::npos);
-        ++told;
-      }
+      client->load(saved);
       for (int again = 0; again < 5; ++again) REQUIRE(counts(*client) == wanted);
     }
     CHECK(job.servers[0]->kills() + job.servers[1]->kills() > 5);
   }
-  CHECK(told > 0);
 }
 
 TEST_CASE("a trainer that dies and comes back with its identity goes on where the servers are") {

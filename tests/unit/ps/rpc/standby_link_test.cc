@@ -9,6 +9,7 @@
 
 using namespace fleetrun::ps;
 using fleetrun::Environ;
+using fleetrun::standby_of;
 using fleetrun::tests::text_of;
 
 TEST_CASE("a standby is on another host where there is one, and each server holds one") {
@@ -28,13 +29,43 @@ TEST_CASE("a standby is on another host where there is one, and each server hold
   CHECK(text_of([] { standby_of(0, {"a:1"}); }) == "a server's standby is another server, and there is one");
 }
 
+const std::vector<std::string> kTwo{"127.0.0.1:1", "127.0.0.1:2"};
+
+TEST_CASE("a server that moves is told of once, and at once where it is somewhere else already") {
+  ServerAddresses addresses(kTwo);
+  int moved = 0;
+  addresses.watch(1, "127.0.0.1:2", [&] { ++moved; });
+  addresses.move({{0, "127.0.0.1:1"}, {1, "127.0.0.1:2"}, {7, "127.0.0.1:9"}});
+  CHECK(moved == 0);
+  CHECK(addresses.moves() == 0);
+  addresses.move({{1, "127.0.0.1:3"}});
+  addresses.move({{1, "127.0.0.1:4"}});
+  CHECK(moved == 1);
+  CHECK(addresses.moves() == 2);
+  CHECK(addresses.moves(0) == 0);
+  CHECK(addresses.moves(1) == 2);
+  CHECK(addresses.all() == std::vector<std::string>{"127.0.0.1:1", "127.0.0.1:4"});
+  addresses.watch(1, "127.0.0.1:3", [&] { ++moved; });
+  CHECK(moved == 2);
+}
+
+TEST_CASE("no standby is looked for in the process that serves for its holder") {
+  const auto addresses = std::make_shared<ServerAddresses>(kTwo);
+  const StandbyOptions standby = standby_at(1, addresses, {}, Transport::automatic, "127.0.0.1:4");
+  CHECK(standby.moves() == 0);
+  addresses->move({{0, "127.0.0.1:4"}});
+  CHECK(standby.moves() == 1);
+  CHECK(text_of([&] { standby.connect(std::atomic<bool>(false)); }) ==
+        "server 0 is in this process since its host was lost");
+}
+
 TEST_CASE("a server's environment says whether it has a standby") {
   const auto options = [](const std::string& replicas, const std::string& kept) {
     return standby_options_of(Environ({{"FLEETRUN_PS_REPLICAS", replicas},
                                        {"FLEETRUN_PS_CHECKPOINT", kept},
                                        {"FLEETRUN_INSECURE", "1"},
-                                       {"PADDLE_PSERVERS_IP_PORT_LIST", "127.0.0.1:1,127.0.0.1:2"}}),
-                              1);
+                                       {"FLEETRUN_PS_STANDBY", "127.0.0.1:3"}}),
+                              1, std::make_shared<ServerAddresses>(kTwo));
   };
   CHECK_FALSE(options("0", "kept").connect);
   CHECK(options("1", "kept").name == "server 0");

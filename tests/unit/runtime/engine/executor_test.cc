@@ -78,6 +78,21 @@ TEST_CASE("a parameter without a value says what to run first") {
   CHECK(refusal(program, {}) == "'w' has no value");
 }
 
+TEST_CASE("the sequences of a kept value are all of its rows") {
+  Program program;
+  Scope scope;
+  add_parameter(program, scope, "w", floats({2, 1}, {1, 2}));
+  add(program, "square", {"w"}, "y");
+  Executor executor(program, scope);
+  for (const std::vector<std::size_t>& offsets :
+       std::vector<std::vector<std::size_t>>{{0, 3}, {1, 2}, {0, 5, 2}, {0}}) {
+    scope.tensor("w").offsets = offsets;
+    CHECK_THROWS_WITH_AS(executor.run({}), "the sequences of 'w' are not those of its rows", Error);
+  }
+  scope.tensor("w").offsets = {0, 1, 2};
+  executor.run({});
+}
+
 TEST_CASE("executors share the scope, except for what is their own") {
   Program program;
   Scope scope;

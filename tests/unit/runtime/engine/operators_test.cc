@@ -349,3 +349,17 @@ TEST_CASE("the manual describes every operator that is not append_backward's alo
   }
   CHECK(described > 140);
 }
+
+TEST_CASE("a value that no operator before makes is named") {
+  Program program;
+  add_data(program, "x", DataType::float32, {-1, 2});
+  Variable later;
+  later.name = "z";
+  later.shape = {1};
+  program.add_variable(later);
+  add(program, "square", {"x"}, "y");
+  check_values_are_made(program);
+  add(program, "square", {"z"}, "w");
+  CHECK_THROWS_WITH_AS(check_values_are_made(program),
+                       "'z', which square reads, has no value: no operator before makes it", Error);
+}

@@ -252,3 +252,45 @@ TEST_CASE("servers add up the sums of data_norm, whatever the optimizer") {
     CHECK(found == (placement == Placement::server ? 3 : 0));
   }
 }
+
+TEST_CASE("programs that share servers have one table for a parameter of both") {
+  Model first(true), second(true);
+  add_data_norm(second);
+  for (const char* name : {"fc.b", "fc.w"}) second.main.variable(name).trainable = false;
+  const OptimizerConfig config{.kind = OptimizerConfig::Kind::adam};
+  const OptimizerConfig other{.kind = OptimizerConfig::Kind::sgd};
+  TablePlan one = distribute(first.main, first.startup, "loss", config, Placement::server);
+  SUBCASE("and one that is only read is the one of the program that trains it") {
+    TablePlan two =
+        distribute(second.main, second.startup, "normal_loss", other, Placement::server, {}, {&one});
+    two.number_beside({&one});
+    two.read(one, second.main);
+    std::map<std::string, ps::TableConfig> tables;
+    for (const TablePlan::Entry& entry : one.entries) tables[entry.parameter] = entry.table;
+    std::set<std::uint32_t> numbers;
+    std::set<std::string> names;
+    for (const TablePlan::Entry& entry : two.entries) {
+      names.insert(entry.parameter);
+      numbers.insert(entry.table.id);
+      const auto found = tables.find(entry.parameter);
+      CHECK(entry.gradient.empty() == (found != tables.end()));
+      if (found != tables.end()) CHECK(entry.table == found->second);
+    }
+    CHECK(names == std::set<std::string>{"emb", "fc.w", "fc.b", "dn.batch_size", "dn.batch_sum",
+                                         "dn.batch_square_sum"});
+    CHECK(numbers == std::set<std::uint32_t>{0, 1, 2, 3, 4, 5});
+  }
+  SUBCASE("and first values that the other has taken from their start-up program") {
+    Model third(true);
+    third.startup = first.startup;
+    const TablePlan two =
+        distribute(third.main, third.startup, "loss", config, Placement::server, {}, {&one});
+    CHECK(two.entries[0].table.initializer == one.entries[0].table.initializer);
+  }
+  SUBCASE("or are refused by the parameter's name") {
+    Model third(true);
+    TablePlan two = distribute(third.main, third.startup, "loss", other, Placement::server);
+    CHECK_THROWS_WITH_AS(two.number_beside({&one}), doctest::Contains("two programs train 'emb' differently"),
+                         Error);
+  }
+}

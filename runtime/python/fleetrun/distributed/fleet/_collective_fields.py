@@ -19,6 +19,8 @@ they take.
     amp, amp_configs                  read by scripts that make a GradScaler:
                                       fleetrun.amp.GradScaler(**strategy.scaler_arguments()); what is cast is
                                       for the script to say
+    gradient_merge, lamb, lars (and _configs)
+                                      the optimizer that trains a program (_asked_optimizer.py)
     num_threads, num_iteration_per_drop_scope, fetch_frequency, fuse_bn_act_ops, fuse_elewise_add_act_ops,
     sync_nccl_allreduce, find_unused_parameters
                                       no effect: a program's operators run in order on one thread and keep
@@ -27,6 +29,8 @@ they take.
 Source: document 004.
 """
 
+import copy
+
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._lazy import missing
@@ -34,6 +38,14 @@ from fleetrun._lazy import missing
 _LOCAL = {"k_steps": 1, "begin_step": 1}
 _ADAPTIVE = {"init_k_steps": 1, "begin_step": 1}
 _DGC = {"rampup_begin_step": 0, "rampup_step": 1, "sparsity": [0.999]}
+_MERGE = {"k_steps": 1, "avg": True}
+_LAMB = {"lamb_weight_decay": 0.01, "exclude_from_weight_decay": []}
+_LARS = {
+    "lars_coeff": 0.001,
+    "lars_weight_decay": 0.0005,
+    "epsilon": 0.0,
+    "exclude_from_weight_decay": [],
+}
 SCALER = {
     "init_loss_scaling": 32768.0,
     "incr_every_n_steps": 1000,
@@ -69,6 +81,12 @@ DEFAULTS = {
     "dgc_configs": _DGC,
     "amp": False,
     "amp_configs": _AMP,
+    "gradient_merge": False,
+    "gradient_merge_configs": _MERGE,
+    "lamb": False,
+    "lamb_configs": _LAMB,
+    "lars": False,
+    "lars_configs": _LARS,
     "num_threads": 1,
     "num_iteration_per_drop_scope": 1,
     "fetch_frequency": 1,
@@ -92,7 +110,7 @@ ALIASES = {
 
 def defaults():
     """A copy of all fields."""
-    return {name: dict(value) if isinstance(value, dict) else value for name, value in DEFAULTS.items()}
+    return copy.deepcopy(DEFAULTS)
 
 
 def checked(name, given, current):
@@ -100,6 +118,8 @@ def checked(name, given, current):
     Throws: Error(config) for a value below 1, of another type within a dict, or a key that is not there."""
     default = DEFAULTS[name]
     if isinstance(default, dict):
+        if not isinstance(given, dict):
+            raise Error("config", f"DistributedStrategy.{name} = {given!r} is not a dict")
         for key in given:
             if key not in default:
                 raise Error("config", missing(f"DistributedStrategy.{name}", key, default))

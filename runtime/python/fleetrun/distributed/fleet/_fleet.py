@@ -22,22 +22,21 @@ from typing import TYPE_CHECKING, Any
 from fleetrun import elastic
 from fleetrun._arguments import warn_of_save, warn_once
 from fleetrun._error import Error
+from fleetrun.distributed.fleet._minimizing import Minimizing
 from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker, RoleMakerBase
 from fleetrun.distributed.fleet._saving import Saving
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
-from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
 from fleetrun.distributed.fleet._util import UtilBase
 
 if TYPE_CHECKING:
     import numpy
 
     from fleetrun._scope import Scope
-    from fleetrun._variable import Parameter, Variable
     from fleetrun.amp import GradScaler
     from fleetrun.distributed.parallel.model import DataParallel
 
 
-class Fleet(Saving):
+class Fleet(Minimizing, Saving):
     """One per process (`the_fleet`); its calls are the functions of fleetrun.distributed.fleet."""
 
     def __init__(self) -> None:
@@ -48,6 +47,7 @@ class Fleet(Saving):
         self._options: Any = None
         self._optimizer: Any = None
         self._server: Any = None
+        self._minimized = []
 
     # ---- who this process is ----
 
@@ -78,13 +78,9 @@ class Fleet(Saving):
         os.environ.setdefault("HOME", os.path.expanduser("~"))
         self._strategy = strategy or DistributedStrategy()
         self._options = None
+        self._minimized = []
         if self._is_collective:
             self._meet()
-
-    @property
-    def _is_collective(self):
-        """Whether trainers exchange tensors with each other."""
-        return self._role.is_collective and self._role.trainers > 1
 
     @property
     def _is_connected(self):
@@ -249,94 +245,6 @@ class Fleet(Saving):
             self._options = ParallelOptions.of(self._strategy)
         return self._options
 
-    def minimize(
-        self,
-        loss: Variable | Sequence[Variable],
-        startup_program: Any = None,
-        parameter_list: Any = None,
-        no_grad_set: Any = None,
-    ) -> tuple[list[Any], list[tuple[Parameter, str]]]:
-        """Plans the tables of `loss`'s program and appends its backward operators; alone also the updates.
-
-        The strategy says how trainers and servers exchange values and gradients: fleet.DistributedStrategy.
-        Throws: Error(config), see paddle.optimizer.Optimizer.minimize.
-        """
-        if self._optimizer is None:
-            raise Error(
-                "config", "fleet.minimize without an optimizer", "call fleet.distributed_optimizer(...) first"
-            )
-        if isinstance(loss, (list, tuple)):
-            if len(loss) != 1:
-                raise Error(
-                    "config", f"minimize of {len(loss)} losses is not supported", "add them up to one"
-                )
-            loss = loss[0]
-            startup_program = (
-                startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
-            )
-        if self._is_collective:
-            return self._minimize_collectively(loss, startup_program, parameter_list, no_grad_set)
-        exchange = exchange_of(self._strategy)
-        main = loss.program  # type: ignore[union-attr]
-        with self._optimizer.moving(main, parameter_list, no_grad_set):
-            result = self._optimizer.distribute(
-                loss,
-                startup_program,
-                exchange.mode,
-                self._role.distributed,
-                getattr(self._strategy, "tables", None),
-                self._has_adam_d2sum(exchange.mode),
-            )
-        self._take_training(loss)
-        self._tell_trainers(self.training.main)
-        self.training.exchange = exchange
-        # Never split: blocks of at least more values than a parameter can have.
-        self.training.plan.split_dense((1 << 63) if exchange.min_block is None else exchange.min_block)
-        return result
-
-    def _tell_trainers(self, program):
-        """What scripts read of a program that is trained: the strategy's trainer_desc_configs, of which the
-        strategy has said what has no effect, and who is who."""
-        told = {"mpi_size": self.worker_num(), "mpi_rank": self.worker_index()}
-        dict.update(program._fleet_opt, getattr(self._strategy, "trainer_desc_configs", {}), **told)
-
-    def _has_adam_d2sum(self, mode):
-        """Whether dense tables follow adam_d2sum: as in Paddle where they are Adam's, on servers, which add
-        differences up in geo mode."""
-        if not getattr(self._strategy, "adam_d2sum", False) or not self._role.distributed or mode == "geo":
-            return False
-        kind = type(self._optimizer).__name__
-        if kind != "Adam":
-            warn_once(
-                "adam_d2sum", f"DistributedStrategy.adam_d2sum has no effect with {kind}: it is Adam's rule"
-            )
-        return kind == "Adam"
-
-    def _minimize_collectively(self, loss, startup_program, parameters, no_grad_set):
-        from fleetrun import framework
-        from fleetrun.distributed.fleet._collective_program import CollectiveProgram
-
-        if getattr(self._optimizer, "grad_clip", None) is not None and (
-            self._strategy.dgc or self._strategy.localsgd or self._strategy.adaptive_localsgd
-        ):
-            raise Error(
-                "config",
-                "grad_clip with dgc or localsgd: there is no mean of whole gradients that could be clipped",
-                "leave grad_clip out",
-            )
-        startup = startup_program or framework.default_startup_program()
-        collective = CollectiveProgram(self._strategy, startup, loss.name)
-        result = self._optimizer.minimize(loss, startup, parameters, no_grad_set)
-        self._take_training(loss)
-        self.training.collective = collective
-        return result
-
-    def _take_training(self, loss):
-        from fleetrun.static import training
-
-        self.training = training.training_of(loss.program)
-        training.share(self.training)
-
     def __getattr__(self, name: str) -> Any:
         # The distributed optimizer is also the optimizer that it was made from.
         optimizer = self.__dict__.get("_optimizer")
@@ -368,6 +276,7 @@ class Fleet(Saving):
         """
         from fleetrun import _native
         from fleetrun._arguments import refuse
+        from fleetrun.static.training import tables_of_all
 
         if self._has_no_servers("init_server"):
             return
@@ -383,7 +292,7 @@ class Fleet(Saving):
             servers=len(self._role.server_endpoints),
             trainers=self._role.trainers,
             mode=training.mode,
-            tables=training.plan.tables(),
+            tables=tables_of_all(training),
             endpoint=self._role.server_endpoints[self._role.rank],
             epoch=elastic.epoch(),
             listens=not dirname,
@@ -395,11 +304,11 @@ class Fleet(Saving):
         self._tell_server(elastic.world())
 
     def _tell_server(self, world):
+        from fleetrun._worlds import tell_server
+
         server = self._server
         if server is not None and world is not None:
-            server.update(
-                world.epoch, world.in_place, {trainer.rank: trainer.id for trainer in world.trainers}
-            )
+            tell_server(server, world)
 
     def _end_server(self, *_):
         if self._server is None:
@@ -423,7 +332,7 @@ class Fleet(Saving):
 
     def init_worker(self, scopes: Sequence[Scope] | None = None) -> None:
         """Connects to the servers; trainer 0 gives the dense tables their first values, and all start from
-        them.
+        them. scopes: of each program that was minimized; one for all of them.
 
         Servers that were started from a saved model, init_server(dirname), keep its values. A trainer that
         comes while others train takes the values as they are, and does not wait.
@@ -431,6 +340,8 @@ class Fleet(Saving):
         sides disagree or the start-up program has not run.
         """
         from fleetrun import _native, framework
+        from fleetrun._worlds import addresses_of
+        from fleetrun.static.training import tables_of_all
 
         self._need(server=False, call="init_worker")
         if self.training is None and self._has_no_servers("init_worker"):
@@ -438,8 +349,17 @@ class Fleet(Saving):
         training = self._need_training("init_worker")
         if not training.distributed or training.connected:
             return
-        scope = (scopes[0] if scopes else framework.global_scope()).native
-        for parameter, _, _ in training.dense_entries():
+        together = training.companions
+        given = list(scopes or [framework.global_scope()])
+        if len(given) not in (1, len(together)):
+            raise Error(
+                "config",
+                f"fleet.init_worker: {len(given)} scopes for {len(together)} programs",
+                "give one for each, or one for all",
+            )
+        places = [(each, scope.native) for each, scope in zip(together, given * len(together))]
+        entries = [(*entry, scope) for each, scope in places for entry in each.dense_entries()]
+        for parameter, _, _, scope in entries:
             if not scope.has(parameter):
                 raise Error(
                     "config",
@@ -452,21 +372,29 @@ class Fleet(Saving):
             self._role.rank,
             self._role.trainers,
             training.mode,
-            training.plan.tables(),
+            tables_of_all(training),
             epoch=elastic.epoch(),
             launcher=world.node if world else "",
             exchange=training.exchange.for_client(),
             counts_epochs=True,
+            addresses=addresses_of(self._role.server_endpoints),
         )
-        if self.is_first_worker():
-            for parameter, table, width in training.dense_entries():
-                _set_if_empty(client, table, width, scope.value(parameter))
+        ahead = set().union(*(each.counted_ahead for each in together))
+        for parameter, table, width, scope in entries:
+            is_new = self.is_first_worker() and _set_if_empty(client, table, width, scope.value(parameter))
+            if is_new and parameter in ahead and training.mode != "geo":
+                _count_step(client, table, width)
         if not client.is_late:
             client.barrier()
-        training.connect(client)
+        for each, _ in places:
+            each.connect(client)
         elastic.on_world_change(self._tell_client, thread=True)
         atexit.register(self._at_exit)
-        training.pull_dense(scope)
+        for each, scope in places:
+            each.pull_dense(scope)
+        for parameter, table, width, _ in entries:
+            if parameter in ahead and training.mode == "geo":  # where trainers count, in copies of their own
+                _count_step(client, table, width)
 
     def _tell_client(self, world):
         training = self.training
@@ -483,7 +411,8 @@ class Fleet(Saving):
         if self.training is None or not self.training.distributed or not self.training.connected:
             return
         client = self.training.client
-        self.training.connect(None)
+        for each in self.training.companions:
+            each.connect(None)
         client.goodbye()
 
     def _average(self):
@@ -547,13 +476,24 @@ class Fleet(Saving):
 
 def _set_if_empty(client, table, width, values):
     """Sets a dense table that has no values yet: the one reason for which a server that has agreed on the
-    tables refuses a pull."""
+    tables refuses a pull. Returns whether it had none."""
     try:
         client.pull_dense(table, width)
     except Error as error:
         if error.kind != "config":
             raise
         client.set_dense(table, values)
+        return True
+    return False
+
+
+def _count_step(client, table, width):
+    """A step of the table that moves nothing; it is no trainer's."""
+    import numpy
+
+    from fleetrun import _native
+
+    _native.ps_push_dense(client, table, numpy.zeros(width, numpy.float32), 0xFFFFFFFF)
 
 
 def _is_started_alone():

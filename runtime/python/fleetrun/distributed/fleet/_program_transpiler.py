@@ -63,7 +63,9 @@ class DistributeTranspiler:
         optimizer, loss, parameters, no_grad_set = now.minimized
         self._endpoints, self._trainers = pservers.split(","), int(trainers)
         undo_minimize(self._main, now.startup)
+        ahead: set[str] = set()
         if not optimizer.config.get("lazy_rows"):
+            ahead = _given_rows(self._main) if optimizer.kind == "adam" else ahead
             rebuild(self._main, (), _with_all_rows)
         optimizer.begin_again(self._main)
         self.config.sync_mode = bool(sync_mode)
@@ -75,6 +77,7 @@ class DistributeTranspiler:
             the_fleet.init_worker,
             not any(table.sparse for table in made.plan.tables()),
         )
+        made.counted_ahead = ahead
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that was given to transpile()."""
@@ -129,6 +132,13 @@ def _with_all_rows(op: Any) -> tuple[Any, ...]:
     like any other."""
     rows = {"is_sparse": False} if op.type == "embedding" else {}
     return op.type, op.inputs, {**op.attributes, **rows}
+
+
+def _given_rows(program):
+    """Parameters whose gradients are of rows; not those that decay, of which minimize() has made all rows."""
+    rows = [op.type == "embedding" and op.attributes.get("is_sparse", False) for op in program.ops]
+    sparse = {op.inputs[0] for op, is_given in zip(program.ops, rows) if is_given}
+    return sparse - {name for op, is_given in zip(program.ops, rows) if not is_given for name in op.inputs}
 
 
 class _ServerProgram(framework.Program):

@@ -8,7 +8,7 @@ from fleetrun._arguments import refuse, warn_of_save, warn_once
 from fleetrun._error import Error
 from fleetrun._files import on_this_host
 from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
-from fleetrun.static.training import Training
+from fleetrun.static.training import Training, tables_of_all, training_of
 
 
 class Saving:
@@ -89,7 +89,7 @@ class Saving:
         _mode("load_model", mode)
         if self._role.distributed:
             warn_of_save(training.client.load(str(path)))
-            training.pull_dense(framework.global_scope().native)
+            self._pull_dense(training)
         else:
             warn_of_save(local_model.load(training, on_this_host("fleet.load_model", path)))
 
@@ -112,6 +112,7 @@ class Saving:
         from fleetrun.static import io, serial
 
         training = self._keep("save_inference_model")
+        training = (main_program is not None and training_of(main_program)) or training
         dirname = on_this_host("fleet.save_inference_model", dirname)
         refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
         kind = _mode("save_inference_model", mode)
@@ -149,7 +150,7 @@ class Saving:
         training = self._keep("save_dense_params")
         dirname = on_this_host("fleet.save_dense_params", dirname)
         self._pull_dense(training, scope)
-        rows = {entry.parameter for entry in training.plan.entries() if entry.table.sparse}
+        rows = {table.name for table in tables_of_all(training) if table.sparse}
         parameters = {
             parameter.name: parameter for parameter in program.all_parameters() if parameter.name not in rows
         }
@@ -172,7 +173,7 @@ class Saving:
         has them.
         """
         training = self._keep("shrink")
-        tables = [entry.table for entry in training.plan.entries() if entry.table.has_statistics]
+        tables = [table for table in tables_of_all(training) if table.has_statistics]
         if not tables:
             warn_once(
                 "shrink",
@@ -237,7 +238,8 @@ class Saving:
 
     def _pull_dense(self, training, scope=None):
         if self._role.distributed:
-            training.pull_dense((scope or framework.global_scope()).native)
+            for each in training.companions:
+                each.pull_dense((scope or framework.global_scope()).native)
 
 
 def _mode(call, mode):

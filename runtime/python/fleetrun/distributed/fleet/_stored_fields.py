@@ -32,9 +32,6 @@ _UNUSED = {
 }
 _REFUSED = {
     "auto": (False, "nothing chooses strategies by itself"),
-    "gradient_merge": (False, "gradients are applied in every step"),
-    "lars": (False, "an optimizer is not exchanged for another"),
-    "lamb": (False, "an optimizer is not exchanged for another"),
     "pipeline": (False, "a program runs as a whole on every trainer"),
     "tensor_parallel": (False, "a parameter lies on every trainer as a whole"),
     "sync_batch_norm": (False, "each trainer normalises its own part of the batch"),
@@ -46,10 +43,7 @@ _REFUSED = {
 _CONFIGS = (
     "recompute_configs",
     "sharding_configs",
-    "gradient_merge_configs",
     "gradient_scale_configs",
-    "lars_configs",
-    "lamb_configs",
     "pipeline_configs",
     "tensor_parallel_configs",
     "qat_configs",

@@ -1,5 +1,6 @@
 """DistributedStrategy: what a script says about how to train together."""
 
+import copy
 from typing import Any
 
 from fleetrun._arguments import warn_once, whole_number
@@ -299,8 +300,7 @@ class DistributedStrategy:
             field, key = collective_fields.ALIASES[name]
             return getattr(self, field) if key is None else getattr(self, field)[key]
         if name in collective_fields.DEFAULTS:
-            value = self._collective[name]
-            return dict(value) if isinstance(value, dict) else value
+            return copy.deepcopy(self._collective[name])
         if name in stored_fields.DEFAULTS:
             return self._stored[name]
         known = (_ATTRIBUTES, collective_fields.DEFAULTS, collective_fields.ALIASES, stored_fields.DEFAULTS)

@@ -1,0 +1,36 @@
+#include "runtime/base/standby_ring.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun {
+namespace {
+
+std::string host_of(const std::string& endpoint) {
+  return endpoint.substr(0, endpoint.rfind(':'));
+}
+
+}  // namespace
+
+std::uint32_t standby_of(std::uint32_t rank, const std::vector<std::string>& endpoints) {
+  if (endpoints.size() < 2)
+    throw Error(ErrorKind::config, "a server's standby is another server, and there is one",
+                "start two or more: --server_num=2");
+  std::vector<std::string> hosts;
+  std::map<std::string, std::vector<std::uint32_t>> on;
+  std::size_t place = 0;  // among those of its host
+  for (std::uint32_t other = 0; other < endpoints.size(); ++other) {
+    const std::string host = host_of(endpoints[other]);
+    if (!on.contains(host)) hosts.push_back(host);
+    if (other == rank) place = on[host].size();
+    on[host].push_back(other);
+  }
+  const auto mine = std::ranges::find(hosts, host_of(endpoints.at(rank))) - hosts.begin();
+  if (hosts.size() == 1) ++place;
+  const auto& there = on[hosts[(static_cast<std::size_t>(mine) + 1) % hosts.size()]];
+  return there[place % there.size()];
+}
+
+}  // namespace fleetrun

@@ -1,0 +1,14 @@
+// Which parameter server has the standby of which (--ps_replicas=1). Launchers and servers find it out alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fleetrun {
+
+/// The server that holds the standby of `rank`: one of the next host in the order of `endpoints`, as many to
+/// each as that has; on a single host the next server. Throws: Error(config) where there is no other.
+std::uint32_t standby_of(std::uint32_t rank, const std::vector<std::string>& endpoints);
+
+}  // namespace fleetrun

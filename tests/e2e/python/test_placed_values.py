@@ -1,0 +1,218 @@
+"""Functions that pick values, and put them back to where they were: against numpy, and their gradients
+against differences."""
+
+SCRIPT = """
+import math
+import numpy
+import paddle
+
+paddle.enable_static()
+functional = paddle.nn.functional
+executor = paddle.static.Executor(paddle.CPUPlace())
+draw = numpy.random.RandomState(3)
+
+def some(*shape):
+    return draw.standard_normal(shape).astype("float32")
+
+def run(build, *arrays):
+    program = paddle.static.Program()
+    with paddle.static.program_guard(program):
+        inputs = [paddle.static.data(f"x{k}", list(one.shape), str(one.dtype)) for k, one in enumerate(arrays)]
+        made = build(*inputs)
+    fed = {f"x{k}": one for k, one in enumerate(arrays)}
+    return executor.run(program, feed=fed, fetch_list=list(made) if isinstance(made, tuple) else [made])
+
+def near(found, wanted):
+    numpy.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+def slopes(build, *arrays, inputs=1, size=1e-2):
+    # The gradient of sum(cos(made)) by the first inputs, against differences in its direction.
+    program = paddle.static.Program()
+    with paddle.static.program_guard(program):
+        given = [paddle.static.data(f"x{k}", list(one.shape), str(one.dtype)) for k, one in enumerate(arrays)]
+        for one in given:
+            one.stop_gradient = False
+        total = paddle.sum(paddle.cos(build(*given)))
+        gradients = paddle.static.gradients([total], given[:inputs])
+    fed = {f"x{k}": one for k, one in enumerate(arrays)}
+    for k, gradient in enumerate(executor.run(program, feed=fed, fetch_list=gradients)):
+        step = size * numpy.sign(draw.standard_normal(arrays[k].shape)).astype("float32")
+        ends = [executor.run(program, feed={**fed, f"x{k}": arrays[k] + side * step}, fetch_list=[total])[0]
+                for side in (1, -1)]
+        wanted, found = (ends[0] - ends[1]) / 2, (gradient * step).sum()
+        assert abs(wanted - found) < 0.2 * size + 2e-2 * abs(wanted), (k, wanted, found)
+"""
+
+QUANTILES = SCRIPT + """
+x = some(4, 5, 6)
+with_nan = x.copy()
+with_nan[0, 1, 2] = with_nan[3, 2, :3] = numpy.nan
+for axis, axes in ((None, None), (1, 1), (-1, -1), ([0, 2], (0, 2))):
+    for keep in (False, True):
+        near(run(lambda v: paddle.quantile(v, [0.3, 1.0], axis, keep), x)[0],
+             numpy.quantile(x, [0.3, 1.0], axes, keepdims=keep))
+        near(run(lambda v: paddle.quantile(v, 0.3, axis, keep), with_nan)[0],
+             numpy.quantile(with_nan, 0.3, axes, keepdims=keep))
+        near(run(lambda v: paddle.nanquantile(v, 0.3, axis, keep), with_nan)[0],
+             numpy.nanquantile(with_nan, 0.3, axes, keepdims=keep))
+        near(run(lambda v: paddle.nanmedian(v, axis, keep), with_nan)[0],
+             numpy.nanmedian(with_nan, axes, keepdims=keep))
+slopes(lambda v: paddle.cast(paddle.quantile(v, 0.3, 1), "float32"), x)
+slopes(lambda v: paddle.nanmedian(v, 1), x)
+value, place = run(lambda v: paddle.mode(v, 1), numpy.array([[3, 1, 3, 1, 2], [2, 2, 2, 1, 0]], "float32"))
+print(value.tolist(), place.tolist())
+part, power = run(paddle.frexp, numpy.array([0, 1, 3.5, -0.3, 1e-3, -8], "float32"))
+wanted = numpy.frexp(numpy.array([0, 1, 3.5, -0.3, 1e-3, -8], "float32"))
+near(part, wanted[0])
+assert power.tolist() == wanted[1].tolist()
+near(run(lambda v: paddle.multigammaln(v, 2), numpy.array([3.0, 5.5], "float32"))[0],
+     [0.5 * math.log(math.pi) + math.lgamma(one) + math.lgamma(one - 0.5) for one in (3.0, 5.5)])
+print("ok")
+"""
+
+PLACES = SCRIPT + """
+x, y = some(4, 6), some(3)
+wanted = x.copy()
+wanted[[2, 3][0]:4, :][[0, 1], [0, 1]] = y[:2]
+found = run(lambda v, w: paddle.diagonal_scatter(v, w, -2), x, y[:2])[0]
+near(found, wanted)
+wanted = x.copy()
+wanted[:, 4] = numpy.arange(4)
+near(run(lambda v, w: paddle.select_scatter(v, w, 1, -2), x, numpy.arange(4, dtype="float32"))[0], wanted)
+slopes(lambda v, w: paddle.select_scatter(v, w, 1, -2), x, some(4), inputs=2)
+repeated = numpy.array([1, 1, 2, 2, 3, 1, 1, 2])
+for one in run(lambda v: paddle.unique_consecutive(v, True, True), repeated):
+    print(one.tolist())
+
+image = some(2, 3, 4, 5)
+unfolded = run(lambda v: functional.unfold(v, [3, 2], [2, 1], [1, 0]), image)[0]
+folded = run(lambda v: functional.fold(v, [4, 5], [3, 2], [2, 1], [1, 0]), unfolded)[0]
+counts = run(lambda v: functional.fold(v, [4, 5], [3, 2], [2, 1], [1, 0]), run(
+    lambda v: functional.unfold(v, [3, 2], [2, 1], [1, 0]), numpy.ones_like(image))[0])[0]
+near(folded, counts * image)
+slopes(lambda v: functional.fold(v, [4, 5], [3, 2], [2, 1], [1, 0]), unfolded)
+
+for pool, back, shape in (("max_pool1d", "max_unpool1d", (2, 3, 8)), ("max_pool2d", "max_unpool2d", (2, 3, 4, 6))):
+    x = some(*shape)
+    pooled, places = run(lambda v: getattr(functional, pool)(v, 2, return_mask=True), x)
+    found = run(lambda v, w: getattr(functional, back)(v, w, 2), pooled, places)[0]
+    wanted = numpy.zeros((6, x[0, 0].size), "float32")
+    numpy.put_along_axis(wanted, places.reshape(6, -1).astype("int64"), pooled.reshape(6, -1), 1)
+    near(found, wanted.reshape(shape))
+    slopes(lambda v, w: getattr(functional, back)(v, w, 2), pooled, places)
+print("ok")
+"""
+
+GRIDS = SCRIPT + """
+image = some(2, 3, 4, 5)
+same = numpy.tile(numpy.array([[[1, 0, 0], [0, 1, 0]]], "float32"), (2, 1, 1))
+for corners in (True, False):
+    def seen(v, theta, **how):
+        grid = functional.affine_grid(theta, [2, 3, 4, 5], corners)
+        return functional.grid_sample(v, grid, align_corners=corners, **how)
+
+    near(run(seen, image, same)[0], image)
+    near(run(lambda v, t: seen(v, t, mode="nearest"), image, same)[0], image)
+    mirrored = same * numpy.array([[[-1], [1]]], "float32")
+    near(run(seen, image, mirrored)[0], image[:, :, :, ::-1])
+    for padding in ("zeros", "border", "reflection"):
+        slopes(lambda v, t: seen(v, t, padding_mode=padding), image, same + 0.3 * some(2, 2, 3), inputs=1)
+    between = numpy.array([[0.013, 0.02, 0.037], [0.017, 0.011, 0.023]], "float32")
+    slopes(lambda t, v: seen(v, t), same * 0.7 + between, image, size=1e-3)
+far = numpy.full((2, 1, 1, 2), 3.0, "float32")
+near(run(functional.grid_sample, image, far)[0], 0)
+near(run(lambda v, g: functional.grid_sample(v, g, padding_mode="border"), image, far)[0],
+     image[:, :, -1:, -1:])
+near(run(lambda v, g: functional.grid_sample(v, g, padding_mode="reflection"), image, far)[0],
+     image[:, :, :1, :1])
+
+clips = some(6, 4, 1, 2)
+steps = clips.reshape(2, 3, 4, 1, 2)
+wanted = numpy.zeros_like(steps)
+wanted[:, 1:, 0], wanted[:, :-1, 1], wanted[:, :, 2:] = steps[:, :-1, 0], steps[:, 1:, 1], steps[:, :, 2:]
+near(run(lambda v: functional.temporal_shift(v, 3), clips)[0], wanted.reshape(6, 4, 1, 2))
+slopes(lambda v: functional.temporal_shift(v, 3), clips)
+near(run(lambda v, m: paddle.incubate.softmax_mask_fuse(v, m), clips, clips)[0],
+     run(lambda v: functional.softmax(v * 2.0), clips)[0])
+square = some(1, 1, 3, 3)
+shown = run(paddle.incubate.softmax_mask_fuse_upper_triangle, square)[0][0, 0]
+assert shown[0].tolist() == [1, 0, 0] and shown[1, 2] == 0
+near(shown.sum(1), 1)
+print("ok")
+"""
+
+PROJECTED = """
+import numpy
+import paddle.fluid as fluid
+
+layers, executor = fluid.layers, fluid.Executor(fluid.CPUPlace())
+draw = numpy.random.RandomState(1)
+rows, lengths = draw.standard_normal((7, 8)).astype("float32"), [2, 4, 1]
+x = fluid.data("x", [None, 8], lod_level=1)
+x.stop_gradient = False
+states, cells = layers.dynamic_lstmp(x, 8, 3, bias_attr=fluid.ParamAttr(name="b"), is_reverse=True)
+fluid.backward.append_backward(layers.reduce_sum(layers.cos(states)))
+executor.run(fluid.default_startup_program())
+values = {}
+for name in ("lstmp_0.w_0", "lstmp_0.w_1", "b"):
+    place = fluid.global_scope().find_var(name).get_tensor()
+    values[name] = draw.standard_normal(numpy.array(place).shape).astype("float32") * 0.5
+    place.set(values[name], fluid.CPUPlace())
+
+def by_hand(rows):
+    weight, second, bias = values["lstmp_0.w_0"], values["lstmp_0.w_1"], values["b"].reshape(7, 2)
+    def squash(v):
+        return 1 / (1 + numpy.exp(-v))
+    states, cells, first = numpy.zeros((7, 3)), numpy.zeros((7, 2)), 0
+    for length in lengths:
+        state, cell = numpy.zeros(3), numpy.zeros(2)
+        for k in reversed(range(first, first + length)):
+            fresh, enters, stays, leaves = (rows[k] + state @ weight).reshape(4, 2) + bias[:4]
+            enters, stays = squash(enters + cell * bias[4]), squash(stays + cell * bias[5])
+            cell = stays * cell + enters * numpy.tanh(fresh)
+            state = numpy.tanh(squash(leaves + cell * bias[6]) * numpy.tanh(cell) @ second)
+            states[k], cells[k] = state, cell
+        first += length
+    return states, cells
+
+fed = fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace())
+found = executor.run(feed={"x": fed}, fetch_list=[states, cells, "x@GRAD"], return_numpy=False)
+found = [numpy.array(one) for one in found]
+for one, wanted in zip(found, by_hand(rows)):
+    numpy.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
+for place in ((0, 1), (3, 6), (6, 4)):
+    step = numpy.zeros_like(rows, dtype="float64")
+    step[place] = 1e-5
+    ends = [numpy.cos(by_hand(rows + side * step)[0]).sum() for side in (1, -1)]
+    assert abs(found[2][place] - (ends[0] - ends[1]) / 2e-5) < 1e-4
+image = numpy.arange(2 * 4 * 2 * 4, dtype="float32").reshape(2, 4, 2, 4)
+program = fluid.Program()
+with fluid.program_guard(program):
+    made = layers.space_to_depth(fluid.data("i", [2, 4, 2, 4]), 2)
+moved = executor.run(program, feed={"i": image}, fetch_list=[made])[0]
+wanted = numpy.zeros((2, 4, 8), "float32")
+for c in range(4):
+    for i in range(2):
+        for j in range(4):
+            wanted[:, i * 2 + c // 2, j * 2 + c % 2] = image[:, c, i, j]
+assert (moved == wanted.reshape(2, 16, 1, 2)).all()
+print("ok")
+"""
+
+
+def test_quantiles_medians_modes_and_exponents(run, package):
+    done = run(QUANTILES, PYTHONPATH=package + "/_compat")
+    assert done.stdout == "[1.0, 2.0] [3, 2]\nok\n"
+
+
+def test_values_go_to_their_places(run, package):
+    done = run(PLACES, PYTHONPATH=package + "/_compat")
+    assert done.stdout == "[1, 2, 3, 1, 2]\n[0, 0, 1, 1, 2, 3, 3, 4]\n[2, 2, 1, 2, 1]\nok\n"
+
+
+def test_images_are_looked_up_at_places(run, package):
+    assert run(GRIDS, PYTHONPATH=package + "/_compat").stdout == "ok\n"
+
+
+def test_a_projected_lstm_and_blocks_of_an_image(run, package):
+    assert run(PROJECTED, PYTHONPATH=package + "/_compat").stdout == "ok\n"
