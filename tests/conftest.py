@@ -1,6 +1,18 @@
-"""Tests that share what their file makes once go to one process; the others go where there is room."""
+"""What holds for all tests: how they are spread over processes, and the signals that those begin with.
+
+Tests that share what their file makes once go to one process; the others go where there is room.
+"""
+
+import signal
 
 import pytest
+
+# Programs inherit what is ignored (nohup, a shell's `&`), and tests send these to programs that they start.
+for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def shares(item):
