@@ -18,7 +18,7 @@ std::int64_t StalenessBound::slowest() const noexcept {
 std::int64_t StalenessBound::start_of(const Participant& newcomer) const noexcept {
   if (clocks_.empty()) return furthest_;
   const auto left = left_at_.find(newcomer);
-  return left == left_at_.end() ? slowest() : std::max(slowest(), left->second);
+  return left == left_at_.end() ? slowest() : std::max(slowest(), left->second + 1);
 }
 
 std::vector<Respond> StalenessBound::begin(Step step) {
@@ -39,6 +39,7 @@ std::vector<Respond> StalenessBound::leave(const Participant& participant) {
     left_at_[participant] = at->second.time;
     clocks_.erase(at);
   }
+  if (clocks_.empty()) left_at_.clear();  // all start even
   return release();
 }
 

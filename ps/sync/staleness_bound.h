@@ -2,9 +2,9 @@
 // begin a step waits until the slowest one is within its bound. Kept by server 0.
 //
 // A thread takes part from its first step to its leaving. One that comes while others are under way starts
-// where the slowest of them is, so that nobody waits for it to catch up; one that comes back, not before
-// where it left, so that epochs do not add to its lead. When nobody is under way all start even. The slowest
-// never waits, so somebody always goes on.
+// where the slowest of them is, so that nobody waits for it to catch up; one that comes back, at the step
+// after its last one or later, so that epochs do not add to its lead. When nobody is under way all start
+// even. The slowest never waits, so somebody always goes on.
 #pragma once
 
 #include <cstdint>

@@ -69,10 +69,12 @@ TEST_CASE("leaving and coming back does not add to a lead, and all start even wh
   race.begin('a', 2, 2);
   race.leave('a');
   race.begun.clear();
-  race.begin('a', 0, 2);  // where it left: two ahead
-  CHECK(race.begun == "a");
+  race.begin('a', 0, 2);  // it left when it was two ahead: this one would be the third
+  CHECK(race.begun.empty());
+  race.begin('b', 1, 2);
+  CHECK(race.begun == "ab");
   race.begin('a', 1, 2);
-  CHECK(race.begun == "a");
+  CHECK(race.begun == "ab");
   race.leave('a');
   race.leave('b');
   race.begun.clear();
