@@ -1,9 +1,11 @@
-"""What holds for all tests: how they are spread over processes, and the signals that those begin with.
+"""What holds for all tests: how they are spread over processes, the signals that those begin with, ports.
 
 Tests that share what their file makes once go to one process; the others go where there is room.
 """
 
+import random
 import signal
+import socket
 
 import pytest
 
@@ -29,3 +31,33 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if shares(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+# Below them fleetrun leases none by itself, and the kernel gives none to connections.
+PORTS = range(8_000, 10_000)
+
+
+@pytest.fixture
+def ports():
+    """ports(n): n free ports of 127.0.0.1 that no other test gets until this one has ended."""
+    held = []
+
+    def lease(count):
+        numbers = []
+        for port in random.sample(PORTS, len(PORTS)):
+            claim = socket.socket(socket.AF_UNIX)
+            try:
+                claim.bind(f"\0fleetrun-test-port-{port}")
+                socket.create_server(("127.0.0.1", port)).close()
+            except OSError:
+                claim.close()
+                continue
+            held.append(claim)
+            numbers.append(port)
+            if len(numbers) == count:
+                return numbers
+        raise AssertionError(f"there are no {count} free ports")
+
+    yield lease
+    for claim in held:
+        claim.close()

@@ -1,6 +1,5 @@
 """What the tests of the examples share: a copy to run in, and commands as a user types them."""
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -43,18 +42,6 @@ def fleetrun(run):
 def python(run):
     """python(FOLDER, SCRIPT, ARGUMENT...): a finished script, without a launcher."""
     return lambda folder, *arguments: run(folder, sys.executable, "-B", *arguments)
-
-
-@pytest.fixture
-def ports():
-    """ports(n): n free ports of 127.0.0.1, as the kernel gives them."""
-    def lease(count):
-        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-        numbers = [held.getsockname()[1] for held in sockets]
-        for held in sockets:
-            held.close()
-        return numbers
-    return lease
 
 
 @pytest.fixture(scope="session")

@@ -110,8 +110,9 @@ def test_python_or_not_is_the_users_choice(work, python):
     assert plan["processes"][0]["argv"] == [python, "train.pyxes"]
 
 
-def test_rpc_trainers_have_paddles_four_variables(work):
-    job = work.run("--run_mode=rpc", "--master=127.0.0.1:8765", "--nproc_per_node=2", "/usr/bin/env")
+def test_rpc_trainers_have_paddles_four_variables(work, ports):
+    master = f"--master=127.0.0.1:{ports(1)[0]}"
+    job = work.run("--run_mode=rpc", master, "--nproc_per_node=2", "/usr/bin/env")
     assert job.status == 0, job.err
     seen = [dict(line.split("=", 1) for line in job.log(f"workerlog.{i}").splitlines()) for i in (0, 1)]
     assert [env["PADDLE_TRAINER_ID"] for env in seen] == ["0", "1"]

@@ -48,7 +48,7 @@ def test_every_entry_is_the_command(work, module):
 
 @pytest.mark.parametrize("module", ["fleetrun.launch_ps", "fleetrun.distributed.launch_ps",
                                     "paddle.distributed.launch_ps"])
-def test_launch_ps_has_the_flags_of_paddle_1(work, module):
+def test_launch_ps_has_the_flags_of_paddle_1(work, module, ports):
     def plan(*flags):
         job = run(work, module, *flags, "--dry-run=json", "/bin/true", alias=module.startswith("paddle"))
         assert job.returncode == 0, job.stderr
@@ -57,9 +57,10 @@ def test_launch_ps_has_the_flags_of_paddle_1(work, module):
     standard = plan("--print_config", "True", "--node_ip=127.0.0.1", "--cluster_node_ips", "127.0.0.1")
     assert [p["role"] for p in standard["processes"]] == ["server"] * 2 + ["trainer"] * 2
     assert standard["log_dir"] == str(work.directory / "logs")
-    named = plan("--worker_num=1", "--endpoints=127.0.0.1:6071", "--log_dir", "mine", "--job_id", "ctr")
+    endpoint = f"127.0.0.1:{ports(1)[0]}"
+    named = plan("--worker_num=1", f"--endpoints={endpoint}", "--log_dir", "mine", "--job_id", "ctr")
     assert [p["role"] for p in named["processes"]] == ["server", "trainer"]
-    assert named["processes"][0]["environment"]["PADDLE_PSERVERS_IP_PORT_LIST"] == "127.0.0.1:6071"
+    assert named["processes"][0]["environment"]["PADDLE_PSERVERS_IP_PORT_LIST"] == endpoint
     assert named["log_dir"] == str(work.directory / "mine") and named["job_id"] == "ctr"
 
 

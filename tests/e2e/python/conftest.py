@@ -5,7 +5,6 @@ pytest has installed. Every process ends with its test: by itself, or killed by 
 """
 
 import os
-import socket
 import subprocess
 import sys
 
@@ -75,17 +74,3 @@ def start(tmp_path):
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-@pytest.fixture
-def ports():
-    """ports(n): n free ports of 127.0.0.1, as the kernel gives them."""
-
-    def lease(count):
-        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-        numbers = [lease.getsockname()[1] for lease in sockets]
-        for lease in sockets:
-            lease.close()
-        return numbers
-
-    return lease
