@@ -21,6 +21,11 @@ std::string text(const NodeParked& event) {
   return event.name + " waits as a spare: " + event.why;
 }
 
+std::string text(const ProgramsDiffer& event) {
+  return event.name + " runs another program than " + event.other +
+         ": the contents of their scripts differ (copy the same one to both)";
+}
+
 std::string text(const WaitingForNodes& event) {
   return event.text;
 }

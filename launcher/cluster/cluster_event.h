@@ -28,6 +28,10 @@ struct NodeRefused {
 struct NodeParked {
   std::string name, why;
 };
+/// One job, and files of other contents that are run for it.
+struct ProgramsDiffer {
+  std::string name, other;
+};
 /// "waiting for 1 of 4 hosts: no word from h7 for 41 s"
 struct WaitingForNodes {
   std::string text;
@@ -53,8 +57,9 @@ struct JobEnded {
   JobEnd end;
 };
 
-using ClusterEvent = std::variant<NodeJoined, NodeLost, NodeRefused, NodeParked, WaitingForNodes, ChangeBegun,
-                                  WorldFormed, NodeFailed, RestartDecided, JobEnded>;
+using ClusterEvent =
+    std::variant<NodeJoined, NodeLost, NodeRefused, NodeParked, ProgramsDiffer, WaitingForNodes, ChangeBegun,
+                 WorldFormed, NodeFailed, RestartDecided, JobEnded>;
 
 /// One line without its end: "h7 was lost: no word from it for 2.5 s".
 std::string to_string(const ClusterEvent& event);

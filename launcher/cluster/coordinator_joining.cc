@@ -113,6 +113,7 @@ Node& add(State& state, ConnectionId connection, const Hello& hello) {
   node.pod = hello.pod;
   node.successor = hello.successor;
   node.offer = hello.offer;
+  node.program = hello.program;
   node.requested_rank = hello.requested_rank;
   node.wants_list = hello.wants_list;
   node.connections = hello.connection;
@@ -137,6 +138,18 @@ void lose_before(State& state, const Hello& hello) {
   }
 }
 
+/// Said once of each program, and not refused: a path of its own may stand in a host's copy.
+void compare_programs(State& state, const Node& newcomer) {
+  if (newcomer.program == 0) return;
+  const Node* other = nullptr;
+  for (const auto& node : state.nodes) {
+    if (node.get() == &newcomer || node->program == 0) continue;
+    if (node->program == newcomer.program) return;
+    if (!other) other = node.get();
+  }
+  if (other) note(state, ProgramsDiffer{newcomer.name, other->name});
+}
+
 void admit(State& state, ConnectionId connection, const Hello& hello) {
   lose_before(state, hello);
   if (state.end || state.stage == Stage::over) return;
@@ -146,6 +159,7 @@ void admit(State& state, ConnectionId connection, const Hello& hello) {
     return refuse(state, connection, hello, {"the others went on without " + hello.name, "", kLeftBehind});
   Node& node = add(state, connection, hello);
   note(state, NodeJoined{node.name, node.node});
+  compare_programs(state, node);
   welcome(state, node, false);
   learn(state, node, hello, 0);
   if (state.stage == Stage::gathering) return gather(state);

@@ -25,6 +25,7 @@ struct Node {
   std::string node, name, pod;
   Endpoint successor;
   PodOffer offer;
+  std::uint64_t program = 0;
   int requested_rank = -1, previous_rank = -1;
   bool wants_list = true;
   std::uint32_t connections = 0;  // the number of its newest one

@@ -43,6 +43,7 @@ struct MemberSettings {
   NodeCount nodes = {0, 0, 1};  // of the job, as it was started here; 0: that is not known
   Endpoint successor;           // where this node listens for others; port 0: nowhere
   PodOffer offer;               // of the first generation
+  std::uint64_t program = 0;    // the digest of what it runs; 0: not known
   bool wants_list = true;
   bool takeover = false;                // members look for, and become, the next coordinator by themselves
   std::optional<Endpoint> coordinator;  // to dial; nullopt: follow() will say

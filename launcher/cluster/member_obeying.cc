@@ -216,6 +216,7 @@ void greet(State& state) {
   hello.connection = ++state.connections;
   hello.requested_rank = own.requested_rank;
   hello.nodes = own.nodes;
+  hello.program = own.program;
   hello.successor = own.successor;
   hello.offer = state.offer;
   hello.wants_list = own.wants_list;

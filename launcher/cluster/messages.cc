@@ -18,7 +18,7 @@ void fields(A& a, M& m, const Hello*) {
   a.id(m.node);
   a(m.name, m.pod, m.connection, m.requested_rank, m.successor, m.offer, m.wants_list);
   a.id(m.run);
-  a(m.promised, m.formed, m.world, m.rank, m.fenced, m.nodes.min, m.nodes.max, m.nodes.multiple);
+  a(m.promised, m.formed, m.world, m.rank, m.fenced, m.nodes.min, m.nodes.max, m.nodes.multiple, m.program);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Ready*) {

@@ -78,6 +78,7 @@ struct Hello {
   std::int32_t rank = -1;       // its node rank in that
   bool fenced = false;          // what ran here was stopped for want of a coordinator
   NodeCount nodes = {0, 0, 1};  // of the job, as it was started here; 0: that is not known
+  std::uint64_t program = 0;    // the digest of what it runs; 0: not known
   bool operator==(const Hello&) const = default;
 };
 

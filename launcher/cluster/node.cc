@@ -217,7 +217,8 @@ CoordinatorHooks Node::coordinator_hooks() {
     if (discovery_) discovery_->publish(encode(journal));
   };
   hooks.event = [this](const ClusterEvent& event) {
-    news(NewsLevel::debug, to_string(event));
+    news(std::holds_alternative<ProgramsDiffer>(event) ? NewsLevel::warning : NewsLevel::debug,
+         to_string(event));
     if (const auto notice = notice_of(event))
       tell([notice](MembershipListener& listener) { listener.on_notice(*notice); });
   };

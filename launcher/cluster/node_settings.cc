@@ -57,6 +57,7 @@ MemberSettings member_settings(const JobConfig& config, const NodeSelf& self) {
   settings.name = self.name;
   settings.pod = self.pod;
   settings.offer = self.offer;
+  settings.program = self.program;
   settings.requested_rank = rendezvous.node_rank;
   settings.nodes = rendezvous.nodes;
   settings.takeover = has_takeover(rendezvous);

@@ -250,7 +250,10 @@ std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, cons
     program.path = program.interpreter;
     program.argv = {program.interpreter};
     if (!pyxes) program.argv.push_back("-u");
-    if (config.script_kind == ScriptKind::module) program.argv.push_back("-m");
+    if (config.script_kind == ScriptKind::module)
+      program.argv.push_back("-m");
+    else
+      program.file = script;
     program.argv.push_back(script);
   } else {
     std::string path = environ.value_or("PATH", kDefaultPath);
@@ -259,7 +262,7 @@ std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, cons
     if (python) path.insert(0, directory_of(*python) + ":");
     auto found = find_executable(script, path);
     if (auto* refusal = std::get_if<ProgramRefusal>(&found)) return std::move(*refusal);
-    program.path = std::get<std::string>(found);
+    program.path = program.file = std::get<std::string>(found);
     program.argv = {script};
   }
   program.argv.insert(program.argv.end(), config.script_args.begin(), config.script_args.end());

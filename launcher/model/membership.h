@@ -70,6 +70,7 @@ class Membership {
 struct NodeSelf {
   std::string node, name, pod;
   PodOffer offer;
+  std::uint64_t program = 0;  // the digest of what it runs; 0: not known
 };
 
 }  // namespace fleetrun::launcher

@@ -19,6 +19,7 @@ struct Program {
   std::string path;               // of the file to execute
   std::vector<std::string> argv;  // argv[0] as the user wrote it
   std::string interpreter;        // absolute; empty when none was needed
+  std::string file = {};          // the script's, or the executable's; empty for a module
 
   bool operator==(const Program&) const = default;
 };

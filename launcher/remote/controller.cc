@@ -173,7 +173,7 @@ class Controller final : public FanOutListener, public ControllerListener {
     const bool trouble =
         std::holds_alternative<NodeLost>(event) || std::holds_alternative<NodeFailed>(event) ||
         std::holds_alternative<NodeRefused>(event) || std::holds_alternative<RestartDecided>(event) ||
-        std::holds_alternative<NodeParked>(event);
+        std::holds_alternative<NodeParked>(event) || std::holds_alternative<ProgramsDiffer>(event);
     return trouble ? LogLevel::warning : LogLevel::info;
   }
 

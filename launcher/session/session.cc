@@ -12,6 +12,7 @@
 #include "launcher/host/own_process.h"
 #include "launcher/host/port_lease.h"
 #include "launcher/host/probe_host.h"
+#include "launcher/host/program_digest.h"
 #include "launcher/host/run_directory.h"
 #include "launcher/logs/log_choice.h"
 #include "launcher/model/signal_map.h"
@@ -101,7 +102,8 @@ int Session::meet_and_run() {
 std::optional<int> Session::meet() {
   console_.show_configuration(config_);
   announce_master();
-  const NodeSelf self = {draw_id(), config_.rendezvous.node_name, facts_.pod_name, offer_of(config_, facts_)};
+  const NodeSelf self = {draw_id(), config_.rendezvous.node_name, facts_.pod_name, offer_of(config_, facts_),
+                         digest_of(programs_)};
   const auto tell = [this](NewsLevel level, const std::string& text) {
     constexpr LogLevel kLevels[] = {LogLevel::debug, LogLevel::info, LogLevel::warning};
     console_.write(kLevels[static_cast<int>(level)], text);

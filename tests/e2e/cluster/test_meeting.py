@@ -3,6 +3,7 @@ Scenarios of torchelastic among them."""
 
 import json
 import signal
+import sys
 
 import pytest
 
@@ -153,6 +154,19 @@ def test_the_same_rank_twice_is_refused_and_both_are_named(rig, team):
     team.wait_for_world(2)
     team.order("all", "exit 0")
     assert team.finish() == {"h1": 0, "h2": 125, "h3": 0}
+
+
+def test_hosts_that_run_another_script_train_and_say_so(rig, team, tmp_path):
+    other = tmp_path / "train.py"
+    other.write_text("# older\n" + team.script[0].read_text())
+    first = team.start(rig.hosts[0], "--nnodes=2")
+    first.says("Waiting peer start")
+    team.jobs.append(rig.hosts[1].start(f"--master={rig.hosts[0].address}:6768", "--nnodes=2", "--python",
+                                        sys.executable, other, team.folder))
+    team.wait_for_world(2)
+    first.says("h2 runs another program than h1: the contents of their scripts differ")
+    team.order("all", "exit 0")
+    assert team.finish() == {"h1": 0, "h2": 0}
 
 
 def test_one_host_more_than_the_job_has_room_for_is_a_spare_and_takes_the_place_of_a_lost_one(rig, team):

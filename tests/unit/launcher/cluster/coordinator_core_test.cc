@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/support/coordinator_job.h"
 
 using namespace fleetrun;
@@ -70,6 +72,27 @@ TEST_CASE("who does not fit is refused in words that name both sides") {
   CHECK(job.newest<Refused>(6)->text == "two hosts have the same identity: h1 and h6");
   CHECK(job.newest<Refused>(6)->exit_status == 125);
   CHECK(job.noted("h4 was refused: node rank 0 is taken twice: by h1 and by h4"));
+}
+
+TEST_CASE("hosts that run other bytes are told of once each, and train all the same") {
+  Job job(fixed(3));
+  for (const std::uint32_t number : {1u, 2u, 3u}) {
+    Hello its = hello(number);
+    its.program = number == 2 ? 8 : 7;
+    job.say(number, its);
+  }
+  const auto differ = [](const std::string& note) { return note.find("differ") != std::string::npos; };
+  CHECK(
+      job.noted("h2 runs another program than h1: the contents of their scripts differ (copy the same one "
+                "to both)"));
+  CHECK(std::ranges::count_if(job.notes, differ) == 1);
+  CHECK(job.newest<WorldNews>(2)->nodes == 3);
+  Job unknown(fixed(2));  // of a module nothing is known
+  unknown.come(1);
+  Hello its = hello(2);
+  its.program = 7;
+  unknown.say(2, its);
+  CHECK(std::ranges::none_of(unknown.notes, differ));
 }
 
 TEST_CASE("those who wait are told for whom, and in the end that it was in vain") {
