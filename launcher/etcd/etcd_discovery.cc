@@ -27,6 +27,8 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using Kind = EtcdFailure::Kind;
 
+// A wrong address must not look like a wait for hosts.
+constexpr milliseconds kFirstWord{3000}, kEveryWord{10'000};
 constexpr milliseconds kPatience{2000}, kPause{50}, kTick{250}, kFarewell{700};
 
 /// Goes on while the machine sleeps.
@@ -112,8 +114,9 @@ class EtcdDiscovery final : public Discovery {
   Endpoint own_;
   DiscoveryListener* listener_ = nullptr;  // null: over
   nanoseconds started_{}, renewed_{};
-  bool reached_ = false;   // etcd, at least once
-  bool standing_ = false;  // a lease or a vote is asked for
+  milliseconds next_word_ = kFirstWord;  // of that it was not reached, since started_
+  bool reached_ = false;                 // etcd, at least once
+  bool standing_ = false;                // a lease or a vote is asked for
   bool leading_ = false, in_doubt_ = false;
   std::int64_t lease_ = 0, fence_ = 0;
   std::set<std::int64_t> leases_;  // all of ours
@@ -144,6 +147,9 @@ void EtcdDiscovery::on_trouble(const EtcdFailure& failure) {
     if (!leading_ && !following_) fail(failure);
   } else if (!reached_ && tried >= settings_.join_timeout) {
     fail(failure, tried);
+  } else if (!reached_ && tried >= next_word_) {
+    next_word_ = tried + kEveryWord;
+    listener_->in_doubt(client_->shown() + " has not answered yet: " + failure.text);
   }
 }
 

@@ -26,8 +26,8 @@ class DiscoveryListener {
   virtual void leads_until(std::chrono::nanoseconds /*when*/) {}
   virtual void follow(const Endpoint& coordinator) = 0;
   virtual void lost_lead(const std::string& why) = 0;
-  /// Of a leader, for people: what arbitrates does not answer.
-  /// What runs goes on; nothing can be published until it is back.
+  /// For people: what arbitrates does not answer. A leader's job goes on, and nothing can be published until
+  /// it is back; before an election, none can be held, which is told again and again.
   virtual void in_doubt(const std::string& /*why*/) {}
   /// The answer to each publish, in their order. False: not stored, since another leads or may lead.
   virtual void on_published(bool stored) = 0;

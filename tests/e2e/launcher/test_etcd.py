@@ -184,6 +184,17 @@ def test_an_etcd_that_is_not_there_is_named(nodes, etcd):
     assert "Connection refused" in said(node)
 
 
+def test_an_etcd_that_comes_late_is_waited_for_and_that_is_said(nodes, etcd):
+    etcd.kill()
+    pair = [nodes.start("--nnodes=2") for _ in range(2)]
+    for node in pair:
+        says(node, f"{etcd.master} has not answered yet: ")
+    etcd.start()
+    for node in pair:
+        wait_until(lambda: worlds(node), "a world")
+    nodes.finish(*pair)
+
+
 def test_a_login_is_used_and_never_shown(nodes, etcd):
     etcd.switch_logins_on("hush,hush")
     master = f"etcd://root:hush%2chush@{etcd.endpoint}"
