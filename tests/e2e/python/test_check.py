@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -413,6 +414,23 @@ def test_what_a_run_needs_and_the_check_has_not_is_no_finding(tmp_path):
     assert 5 not in [each["line"] for each in entry["wants"]]
     assert "wants.py: needed by a run, and not found by this check:\n  wants.py:5: the following" in (
         check(tmp_path, "wants.py").stdout)
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_a_full_output_is_named_and_a_reader_that_has_left_is_no_error(tmp_path, flags):
+    (tmp_path / "bad.py").write_text("import paddle\npaddle.no_such_name()\n")
+    argv = [sys.executable, "-m", "fleetrun._check", *flags, "bad.py"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(argv, cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT)
+    assert (done.returncode, done.stderr) == (
+        125, "fleetrun: error: standard output cannot be written: No space left on device\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        done = subprocess.run(argv, cwd=tmp_path, env=environment(), stdout=pipe, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
 
 
 def test_the_examples_lack_nothing():

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 import traceback
 
@@ -10,6 +11,7 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 if sys.path and os.path.realpath(sys.path[0] or os.curdir) in (_HERE, os.path.realpath(os.curdir)):
     del sys.path[0]
 sys.path.append(os.path.dirname(os.path.dirname(_HERE)))
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has left ends it, as any command
 gc.disable()  # a check ends before it has much to free
 sys.setrecursionlimit(10_000)  # calls within calls of a script are that here, too
 

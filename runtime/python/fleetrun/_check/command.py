@@ -84,11 +84,16 @@ def main(words: list[str]) -> int:
         results = [check(each, arguments, folders) for each in scripts]
     if "--build" in flags:
         results[0].add(build(scripts[0], arguments))
-    if "--json" in flags:
-        print(json.dumps({"scripts": [_as_json(each) for each in results]}))
-    else:
-        for each in results:
-            _print(each)
+    try:
+        if "--json" in flags:
+            print(json.dumps({"scripts": [_as_json(each) for each in results]}))
+        else:
+            for each in results:
+                _print(each)
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"fleetrun: error: standard output cannot be written: {error.strerror}\n")
+        os._exit(125)  # what is still to be written would be tried once more
     return int(any(each.findings for each in results))
 
 
