@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "launcher/logs/log_catalog.h"
@@ -13,6 +14,34 @@
 #include "runtime/base/write_all.h"
 
 namespace fleetrun::cli {
+namespace {
+
+// Where a job's logs are: LOG_DIR/POD.
+struct PodPlace {
+  std::string log_dir, pod;
+};
+
+/// Of a path in the logs of a job, as a shell completes it: log, log/POD, log/workerlog.0.
+std::optional<PodPlace> place_of(const std::string& path) {
+  std::error_code error;
+  const auto found = std::filesystem::canonical(path, error);
+  if (error) return std::nullopt;
+  if (const auto pod = launcher::find_pod(found, std::nullopt)) return PodPlace{found, *pod};
+  for (auto folder = found; folder.has_relative_path(); folder = folder.parent_path()) {
+    const std::string log_dir = folder.parent_path(), name = folder.filename();
+    if (launcher::find_pod(log_dir, name) == name) return PodPlace{log_dir, name};
+  }
+  if (!std::filesystem::is_regular_file(found, error)) return std::nullopt;
+  const std::string log_dir = found.parent_path();
+  const auto pod = launcher::find_pod(log_dir, std::nullopt);
+  return pod ? std::optional(PodPlace{log_dir, *pod}) : std::nullopt;
+}
+
+bool is_called(const launcher::JobEntry& entry, const std::string& name) {
+  return name == entry.pod || name == entry.job_id;
+}
+
+}  // namespace
 
 launcher::JobEntry choose_job(std::string_view command, const std::vector<std::string>& words,
                               const Environ& environment) {
@@ -21,7 +50,11 @@ launcher::JobEntry choose_job(std::string_view command, const std::vector<std::s
                 "fleetrun " + std::string(command) + " is about one job, not " + std::to_string(words.size()),
                 "fleetrun " + std::string(command) + " --help says how it is called");
   const auto jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
-  return launcher::select_job(jobs, words.empty() ? std::nullopt : std::optional(words.front()));
+  if (words.empty()) return launcher::select_job(jobs, std::nullopt);
+  const std::string& name = words.front();
+  const bool runs = std::ranges::any_of(jobs, [&](const auto& entry) { return is_called(entry, name); });
+  const auto place = runs ? std::nullopt : place_of(name);
+  return launcher::select_job(jobs, place ? place->pod : name);
 }
 
 std::string choose_pod_directory(const std::optional<std::string>& log_dir,
@@ -30,15 +63,15 @@ std::string choose_pod_directory(const std::optional<std::string>& log_dir,
   const std::string directory = log_dir.value_or(from_environment.empty() ? "log" : from_environment);
   std::vector<launcher::JobEntry> jobs;
   if (!log_dir) jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
-  const bool runs = std::any_of(jobs.begin(), jobs.end(), [&](const launcher::JobEntry& entry) {
-    return job == entry.pod || job == entry.job_id;
-  });
+  const bool runs =
+      job && std::ranges::any_of(jobs, [&](const auto& entry) { return is_called(entry, *job); });
   const auto pod = runs ? std::nullopt : launcher::find_pod(directory, job);
   if (pod) return directory + "/" + *pod;
   if (runs || (!jobs.empty() && !job)) {
     const launcher::JobEntry entry = launcher::select_job(jobs, job);
     return entry.log_dir + "/" + entry.pod;
   }
+  if (const auto place = job ? place_of(*job) : std::nullopt) return place->log_dir + "/" + place->pod;
   throw Error(ErrorKind::host,
               "there are no logs" + (job ? " of job " + printable(*job) : std::string()) + " in " +
                   printable(directory),

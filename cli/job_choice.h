@@ -1,4 +1,5 @@
-// The job that a subcommand is about: `fleetrun status|top|attach|stop [JOB]`, JOB being a pod or a job id.
+// The job that a subcommand is about: `fleetrun status|top|attach|stop [JOB]`, JOB being a pod, a job id, or
+// a path in its log directory.
 #pragma once
 
 #include <optional>

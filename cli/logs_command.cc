@@ -29,8 +29,8 @@ constexpr CommandFlag kLogsFlags[] = {
 
 constexpr const char* kLogsUsage = R"(usage: fleetrun logs [FLAGS] [JOB]
 
-Shows the logs of a job that runs or ran: of JOB, a pod name or job id; without it of the newest one in the
-log directory, or of the only job that runs.
+Shows the logs of a job that runs or ran: of JOB, a pod name, a job id or a path in its log directory; without
+it of the newest one in the log directory, or of the only job that runs.
 
 )";
 

@@ -116,6 +116,8 @@ std::optional<std::string> meant_by(const std::string& name, const Flags& flags)
 }
 
 [[noreturn]] void refuse_unknown(const Flag& flag, const Flags& flags) {
+  if (flag.name == "-c")
+    throw Error(ErrorKind::usage, "unknown flag -c", "code is run as fleetrun python3 -c CODE");
   const auto meant = meant_by(flag.name.substr(flag.name.starts_with("--") ? 2 : 1), flags);
   throw Error(ErrorKind::usage, "unknown flag " + printable(flag.written),
               meant ? "did you mean --" + *meant + "?"

@@ -117,7 +117,8 @@ def test_several_jobs_are_listed_and_nothing_is_done(control):
     code, _, err = control.command("stop", "three")
     assert code == 125 and "no job is called three" in err
     assert control.status("two")["job_id"] == "two"
-    pod = control.status("one")["pod"]
+    assert control.status("b/workerlog.0")["job_id"] == "two"
+    pod = control.status("a")["pod"]
     assert control.command("stop", pod)[0] == 0
     assert first.finish().status == 143
     control.let_go()

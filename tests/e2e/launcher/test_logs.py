@@ -81,6 +81,12 @@ def test_logs_of_a_past_job(work):
     assert work.run("logs").out == "server 0  | second\ntrainer 0 | second\ntrainer 1 | second\n"
     assert work.run("logs", "first", "--role", "trainer").out == "trainer 0 | first\ntrainer 1 | first\n"
     assert work.run("logs", "-r1", "-n", "1", "--log-dir=log").out == "second\n"
+    newest = work.run("logs").out
+    for path in ("log", "log/", "./log/workerlog.0"):
+        assert work.run("logs", path).out == newest
+    first = next((work.directory / "log").glob("first.*.trainer.0.log")).name.split(".")[1]
+    for path in (f"log/{first}", f"log/{first}/", f"log/{first}/0", f"{work.directory}/log/{first}"):
+        assert work.run("logs", "-r0", "--role=trainer", path).out == "first\n"
     for words, says in (
         (["logs", "third"], "there are no logs of job third in log"),
         (["logs", "--rank=9"], "there is no log of that role, rank or attempt in log/"),
