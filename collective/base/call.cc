@@ -11,13 +11,18 @@ namespace {
 constexpr std::array<std::string_view, kDataTypes> kTypeNames = {
     "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8"};
 constexpr std::array<std::size_t, kDataTypes> kTypeSizes = {4, 8, 2, 2, 1, 2, 4, 8, 1};
-constexpr std::array<std::string_view, kOperations> kOperationNames = {"sum", "prod", "min", "max", "avg"};
+constexpr std::array<std::string_view, kOperations> kOperationNames = {"sum", "prod",    "min",    "max",
+                                                                       "avg", "bit_and", "bit_or", "bit_xor"};
 constexpr std::array<std::string_view, kCallKinds> kKindNames = {"all_reduce", "broadcast",      "reduce",
                                                                  "all_gather", "reduce_scatter", "all_to_all",
                                                                  "send",       "receive",        "barrier"};
 
 bool has_operation(CallKind kind) {
   return kind == CallKind::all_reduce || kind == CallKind::reduce || kind == CallKind::reduce_scatter;
+}
+
+bool is_integer(DataType type) {
+  return type >= DataType::int8;
 }
 
 bool has_root(CallKind kind) {
@@ -138,6 +143,8 @@ void check(const Call& call, int rank, int size) {
     throw Error(ErrorKind::config, to_string(call) + ": rank " + std::to_string(rank) + " to itself");
   check_counts(call, call.counts, "counts", size);
   check_counts(call, call.send_counts, "send counts", size);
+  if (has_operation(call.kind) && is_of_bits(call.operation) && !is_integer(call.type))
+    throw Error(ErrorKind::config, to_string(call) + ": only integers have bits to combine");
   const Elements elements = elements_of(call, rank, size);
   if (elements.in > 0 && call.input == nullptr)
     throw Error(ErrorKind::config, to_string(call) + ": no input buffer");

@@ -35,8 +35,9 @@ std::string_view to_string(DataType type) noexcept;
 /// avg is the sum divided by the number of ranks, once, at the end; of integers rounded towards zero. float16
 /// and bfloat16 are summed in float32 and rounded to nearest even once per step of the algorithm; a mean of
 /// float16 is finite where the inputs are. Integers wrap around. min and max of a NaN and a number are a NaN.
-enum class Operation : std::uint8_t { sum, prod, min, max, avg };
-inline constexpr std::size_t kOperations = 5;
+/// bit_and, bit_or and bit_xor are of integers only.
+enum class Operation : std::uint8_t { sum, prod, min, max, avg, bit_and, bit_or, bit_xor };
+inline constexpr std::size_t kOperations = 8;
 std::string_view to_string(Operation operation) noexcept;
 
 enum class CallKind : std::uint8_t {
@@ -70,6 +71,11 @@ struct Call {
   std::size_t bytes() const noexcept { return count * size_of(type); }
 };
 
+/// What only integers have.
+constexpr bool is_of_bits(Operation operation) noexcept {
+  return operation >= Operation::bit_and;
+}
+
 /// A mean whose sum its type may not hold: 60000 and 60000.
 constexpr bool is_half_mean(const Call& call) noexcept {
   return call.operation == Operation::avg && call.type == DataType::float16;
@@ -97,8 +103,8 @@ CallTag tag_of(const Call& call, std::uint64_t number) noexcept;
 /// "all_reduce of 4 float32 (sum), its call 7"
 std::string to_string(const CallTag& tag);
 
-/// Throws: Error(config) for counts of a number other than `size`, a root out of range, or no buffer where
-/// there are elements. What the ranks disagree on is found when they meet.
+/// Throws: Error(config) for counts of a number other than `size`, a root out of range, bits of what is no
+/// integer, or no buffer where there are elements. What the ranks disagree on is found when they meet.
 void check(const Call& call, int rank, int size);
 
 }  // namespace fleetrun::collective

@@ -70,6 +70,9 @@ template <Operation kOperation, class Number>
     return kOperation == Operation::prod ? a * b : a + b;
   } else {
     const auto x = static_cast<Wrapping<Number>>(a), y = static_cast<Wrapping<Number>>(b);
+    if constexpr (kOperation == Operation::bit_and) return static_cast<Number>(x & y);
+    if constexpr (kOperation == Operation::bit_or) return static_cast<Number>(x | y);
+    if constexpr (kOperation == Operation::bit_xor) return static_cast<Number>(x ^ y);
     return static_cast<Number>(kOperation == Operation::prod ? x * y : x + y);
   }
 }
@@ -155,6 +158,12 @@ void reduce_with(const Job& job, Vectors vectors) {
   reduce_job<Kept, kOperation>(job);
 }
 
+/// Of integers; check() has refused it of others.
+template <class Kept, Operation kOperation>
+void reduce_bits(const Job& job, Vectors vectors) {
+  if constexpr (std::is_integral_v<typename Kept::Number>) reduce_with<Kept, kOperation>(job, vectors);
+}
+
 template <class Kept>
 void reduce_kept(const Job& job, Operation operation, Vectors vectors) {
   switch (operation) {
@@ -168,6 +177,12 @@ void reduce_kept(const Job& job, Operation operation, Vectors vectors) {
       return reduce_with<Kept, Operation::max>(job, vectors);
     case Operation::avg:
       return reduce_with<Kept, Operation::avg>(job, vectors);
+    case Operation::bit_and:
+      return reduce_bits<Kept, Operation::bit_and>(job, vectors);
+    case Operation::bit_or:
+      return reduce_bits<Kept, Operation::bit_or>(job, vectors);
+    case Operation::bit_xor:
+      return reduce_bits<Kept, Operation::bit_xor>(job, vectors);
   }
 }
 

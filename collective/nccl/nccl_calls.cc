@@ -12,7 +12,8 @@ namespace {
 constexpr std::array<std::optional<ncclDataType_t>, kDataTypes> kTypes = {
     ncclFloat32,  ncclFloat64, ncclFloat16, ncclBfloat16, ncclInt8,
     std::nullopt, ncclInt32,   ncclInt64,   ncclUint8};
-constexpr std::array<ncclRedOp_t, kOperations> kReductions = {ncclSum, ncclProd, ncclMin, ncclMax, ncclAvg};
+/// In the order of Operation, up to those of bits, which it lacks.
+constexpr std::array<ncclRedOp_t, 5> kReductions = {ncclSum, ncclProd, ncclMin, ncclMax, ncclAvg};
 
 std::optional<ncclDataType_t> nccl_type(DataType type) {
   return kTypes[static_cast<std::size_t>(type)];
@@ -150,7 +151,12 @@ class Group {
 }  // namespace
 
 void check_for_nccl(const Call& call) {
-  if (!reduces(call.kind) || nccl_type(call.type)) return;
+  if (!reduces(call.kind)) return;
+  if (is_of_bits(call.operation)) {
+    throw Error(ErrorKind::config, to_string(call) + ": NCCL cannot combine bits",
+                "make the call on arrays in the host's memory");
+  }
+  if (nccl_type(call.type)) return;
   throw Error(ErrorKind::config,
               to_string(call) + ": NCCL cannot reduce " + std::string(to_string(call.type)),
               "convert the values to int32");

@@ -36,6 +36,9 @@ inline int reduced(Operation operation, int ranks, std::size_t i) {
     if (operation == Operation::sum || operation == Operation::avg) result += next;
     if (operation == Operation::min) result = std::min(result, next);
     if (operation == Operation::max) result = std::max(result, next);
+    if (operation == Operation::bit_and) result &= next;
+    if (operation == Operation::bit_or) result |= next;
+    if (operation == Operation::bit_xor) result ^= next;
   }
   return result;
 }
@@ -205,6 +208,7 @@ inline std::vector<ExactCall> exact_calls(DataType type, std::size_t count) {
   std::vector<ExactCall> calls;
   for (const bool in_place : {false, true}) {
     for (const Operation operation : kOperationsOf) {
+      if (!combines(operation, type)) continue;
       calls.push_back({CallKind::all_reduce, type, operation, count, in_place});
       calls.push_back({CallKind::reduce, type, operation, count, in_place});
       calls.push_back({CallKind::reduce_scatter, type, operation, count, in_place});

@@ -17,8 +17,14 @@ using namespace collective;
 inline constexpr DataType kTypes[] = {DataType::float32,  DataType::float64, DataType::float16,
                                       DataType::bfloat16, DataType::int8,    DataType::int16,
                                       DataType::int32,    DataType::int64,   DataType::uint8};
-inline constexpr Operation kOperationsOf[] = {Operation::sum, Operation::prod, Operation::min, Operation::max,
-                                              Operation::avg};
+inline constexpr Operation kOperationsOf[] = {Operation::sum,    Operation::prod,   Operation::min,
+                                              Operation::max,    Operation::avg,    Operation::bit_and,
+                                              Operation::bit_or, Operation::bit_xor};
+
+/// Whether ranks can combine elements of the type so.
+inline bool combines(Operation operation, DataType type) {
+  return !is_of_bits(operation) || type >= DataType::int8;
+}
 
 /// What ranks give repeats after so many elements.
 inline constexpr std::size_t kPeriod = 40;

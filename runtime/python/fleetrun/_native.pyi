@@ -758,6 +758,9 @@ class Operation():
     min: typing.ClassVar[Operation]
     max: typing.ClassVar[Operation]
     avg: typing.ClassVar[Operation]
+    bit_and: typing.ClassVar[Operation]
+    bit_or: typing.ClassVar[Operation]
+    bit_xor: typing.ClassVar[Operation]
 class CallKind():
     all_reduce: typing.ClassVar[CallKind]
     broadcast: typing.ClassVar[CallKind]

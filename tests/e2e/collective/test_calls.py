@@ -27,6 +27,12 @@ for op, expected in ((ReduceOp.MAX, size), (ReduceOp.MIN, 1), (ReduceOp.PROD, np
     array = np.full((2, 3), rank + 1.0)
     dist.all_reduce(array, op)
     assert (array == expected).all(), (op, array)
+for op, combine in ((ReduceOp.BAND, np.bitwise_and), (ReduceOp.BOR, np.bitwise_or), (ReduceOp.BXOR, np.bitwise_xor)):
+    for kind in (np.int64, np.uint8, bool):
+        array = np.array([rank + 1, 5 * rank + 4, 7]).astype(kind)
+        dist.all_reduce(array, op)
+        given = np.array([ranks + 1, 5 * ranks + 4, 7 + 0 * ranks]).astype(kind)
+        assert array.tolist() == combine.reduce(given, axis=1).tolist(), (op, kind, array)
 
 array = np.full(4, float(rank))
 dist.broadcast(array, src=size - 1)
@@ -304,6 +310,7 @@ print("done")
     ("dist.broadcast_object_list([1, object()])", "rank 0: an object of type builtins.object is not data"),
     ("dist.scatter_object_list([], [])", "scatter_object_list of 0 objects"),
     ("dist.gather_object(1)", "gather_object on rank 0 without a list"),
+    ("dist.all_reduce(np.zeros(3), ReduceOp.BXOR)", "bxor of an array of float64: only integers have bits"),
     ("dist.all_reduce(np.zeros(3), op=9)", "9 is not a ReduceOp"),
     ("dist.broadcast(np.zeros(3), src=5)", "src=5 is not a rank of world"),
     ("dist.alltoall([np.zeros(3)] * 4, [])", "a list of 4 arrays"),

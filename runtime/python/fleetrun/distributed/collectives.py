@@ -32,13 +32,17 @@ _KIND, _OPERATION = _native.CallKind, _native.Operation
 
 
 class ReduceOp:
-    """What a reducing call does with the ranks' values. AVG is the sum divided by the number of ranks."""
+    """What a reducing call does with the ranks' values. AVG is the sum divided by the number of ranks; BAND,
+    BOR and BXOR combine the bits of integers and bools."""
 
     SUM = 0
     MAX = 1
     MIN = 2
     PROD = 3
     AVG = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
 
 
 _OPERATIONS = {
@@ -47,6 +51,9 @@ _OPERATIONS = {
     ReduceOp.MIN: _OPERATION.min,
     ReduceOp.PROD: _OPERATION.prod,
     ReduceOp.AVG: _OPERATION.avg,
+    ReduceOp.BAND: _OPERATION.bit_and,
+    ReduceOp.BOR: _OPERATION.bit_or,
+    ReduceOp.BXOR: _OPERATION.bit_xor,
 }
 
 
@@ -84,6 +91,7 @@ def _group(group):
 
 
 _NAMES = {operation: name.lower() for name, operation in vars(ReduceOp).items() if name.isupper()}
+_OF_BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 # Of bools, whose bytes are 0 and 1: any, and all.
 _OF_BOOLS = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PROD: ReduceOp.MIN}
 
@@ -91,7 +99,9 @@ _OF_BOOLS = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PROD: ReduceOp.MIN}
 def _operation(op, array):
     """The operation on an array's elements, as view() gives them."""
     if op not in _OPERATIONS:
-        raise Error("config", f"{op!r} is not a ReduceOp", "use ReduceOp.SUM, MAX, MIN, PROD or AVG")
+        raise Error(
+            "config", f"{op!r} is not a ReduceOp", f"use ReduceOp.{', '.join(_NAMES.values()).upper()}"
+        )
     kind = str(getattr(array, "dtype", ""))
     name = _NAMES[op]
     if kind.endswith("bool"):
@@ -100,6 +110,8 @@ def _operation(op, array):
         op = _OF_BOOLS.get(op, op)
     elif "complex" in kind and op not in (ReduceOp.SUM, ReduceOp.AVG):
         raise Error("config", f"{name} of an array of {kind}: it has sums and means", "reduce its parts")
+    elif op in _OF_BITS and "float" in kind:
+        raise Error("config", f"{name} of an array of {kind}: only integers have bits to combine")
     return _OPERATIONS[op]
 
 

@@ -114,7 +114,7 @@ TEST_CASE("counts that differ by rank, none among them") {
   });
 }
 
-TEST_CASE("int16, which NCCL lacks, is moved, and not reduced") {
+TEST_CASE("int16, which NCCL lacks, is moved, and not reduced; nor are bits") {
   GpuJob job;
   run_gpu_ranks(job, 2, {}, [&](NcclCommunicator& communicator) {
     std::vector<std::int16_t> values(3,
@@ -126,6 +126,9 @@ TEST_CASE("int16, which NCCL lacks, is moved, and not reduced") {
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()) == "all_reduce of 3 int16 (sum): NCCL cannot reduce int16");
     CHECK(error.hint() == "convert the values to int32");
+    const Buffer bytes{values.data(), 6, DataType::uint8};
+    CHECK(std::string(error_of([&] { all_reduce(communicator, bytes, Operation::bit_and); }).what()) ==
+          "all_reduce of 6 uint8 (bit_and): NCCL cannot combine bits");
     barrier(communicator);  // it goes on
   });
 }

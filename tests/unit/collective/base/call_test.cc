@@ -29,6 +29,7 @@ TEST_CASE("types, operations and kinds have names and sizes") {
   CHECK(to_string(DataType::bfloat16) == "bfloat16");
   CHECK(to_string(DataType::uint8) == "uint8");
   CHECK(to_string(Operation::avg) == "avg");
+  CHECK(to_string(Operation::bit_xor) == "bit_xor");
   CHECK(to_string(CallKind::barrier) == "barrier");
 }
 
@@ -79,6 +80,11 @@ TEST_CASE("arguments that cannot be are refused") {
   CHECK(refusal({.kind = CallKind::all_reduce, .count = 8}, 0, 2) ==
         "all_reduce of 8 float32 (sum): no input buffer");
   CHECK(refusal({.kind = CallKind::all_reduce, .count = 0}, 0, 2).empty());
+  Call bits = whole;
+  bits.operation = Operation::bit_or;
+  CHECK(refusal(bits, 0, 2) == "all_reduce of 8 float32 (bit_or): only integers have bits to combine");
+  bits.type = DataType::int32;
+  CHECK(refusal(bits, 0, 2).empty());
   CHECK(refusal({.kind = CallKind::all_reduce, .input = values.data(), .count = 8}, 0, 2) ==
         "all_reduce of 8 float32 (sum): no output buffer");
   CHECK(refusal({.kind = CallKind::reduce, .input = values.data(), .count = 8, .root = 1}, 0, 2).empty());

@@ -16,8 +16,8 @@
 namespace fleetrun::collective {
 namespace {
 
-constexpr Operation kAll[] = {Operation::sum, Operation::prod, Operation::min, Operation::max,
-                              Operation::avg};
+constexpr Operation kAll[] = {Operation::sum, Operation::prod,    Operation::min,    Operation::max,
+                              Operation::avg, Operation::bit_and, Operation::bit_or, Operation::bit_xor};
 
 /// One bfloat16, converted the slow way.
 struct SlowBFloat16 {
@@ -54,7 +54,12 @@ Kept expected(Operation operation, const std::vector<std::vector<Kept>>& inputs,
       if (takes || std::isnan(static_cast<double>(next))) result = next;
     } else if constexpr (std::is_integral_v<Number>) {
       const auto a = static_cast<std::uint64_t>(result), b = static_cast<std::uint64_t>(next);
-      result = static_cast<Number>(operation == Operation::prod ? a * b : a + b);
+      const std::uint64_t whole = operation == Operation::prod      ? a * b
+                                  : operation == Operation::bit_and ? a & b
+                                  : operation == Operation::bit_or  ? a | b
+                                  : operation == Operation::bit_xor ? a ^ b
+                                                                    : a + b;
+      result = static_cast<Number>(whole);
     } else {
       result = operation == Operation::prod ? result * next : result + next;
     }
@@ -112,6 +117,7 @@ bool all_right(DataType type, Operation operation, Vectors vectors, std::size_t 
 template <class Kept, class Number>
 std::string first_wrong(DataType type) {
   for (const Operation operation : kAll) {
+    if (is_of_bits(operation) && !std::is_integral_v<Kept>) continue;
     for (int vectors = 0; vectors <= static_cast<int>(best_vectors()); ++vectors) {
       for (const std::size_t ranks : {1, 2, 3, 5}) {
         for (const std::size_t count : {0, 1, 7, 15, 64, 100, 511, 1037}) {
