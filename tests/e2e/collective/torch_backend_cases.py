@@ -26,6 +26,14 @@ def every_call():
         for op in (td.ReduceOp.SUM, td.ReduceOp.MIN, td.ReduceOp.MAX, td.ReduceOp.PRODUCT):
             got.append((given + 1).to(dtype))
             td.all_reduce(got[-1], op)
+    for dtype in (torch.uint8, torch.int8, torch.int32, torch.int64, torch.bool):
+        for op in (td.ReduceOp.BAND, td.ReduceOp.BOR, td.ReduceOp.BXOR):
+            got.append((given * 7 + rank).to(torch.int64).sub(5).to(dtype))
+            td.all_reduce(got[-1], op)
+            got.append(torch.tensor([rank + 1, 3 - rank, -rank]).to(dtype))
+            td.reduce(got[-1], dst=0, op=op)
+            if rank:
+                got.pop()
     got.append(torch.tensor([rank == 0, True, False]))
     td.all_reduce(got[-1], td.ReduceOp.MAX)
     got.append(given.t().contiguous().t())            # with gaps
@@ -125,6 +133,108 @@ def tagged():
     return got
 
 
+def profiled():
+    """What the profiler tells of the calls: how many of a name, and the shapes of what they were given."""
+    given, small = torch.ones(8, 2), torch.ones(4, 2)
+    with torch.profiler.profile(record_shapes=True, activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+        td.all_reduce(given)
+        td.all_reduce(torch.ones(300_000), async_op=True).wait()
+        td.all_reduce_coalesced([given, small])
+        td.broadcast(small, src=0)
+        td.reduce(small, dst=0)
+        td.all_gather([torch.empty(8, 2) for _ in range(size)], given)
+        td.all_gather_into_tensor(torch.empty(16, 2), given)
+        td.all_to_all_single(torch.empty(8, 2), given)
+        td.gather(small, [torch.empty(4, 2) for _ in range(size)] if rank == 0 else None, dst=0)
+        td.scatter(torch.empty(4, 2), [small] * size if rank == 0 else None, src=0)
+        if rank == 0:
+            td.isend(given, 1).wait()
+            td.recv(torch.empty(4, 2))
+        else:
+            td.recv(torch.empty(8, 2), 0)
+            td.send(small, 0)
+        td.barrier()
+    mine = [event for event in seen.events() if event.name.startswith(td.get_backend() + ":")]
+    assert all(event.is_async for event in mine), mine
+    told = sorted(f"{event.name.split(':')[1]} {event.input_shapes}" for event in mine)
+    return [torch.tensor(list("\n".join(told).encode()))]
+
+
+def forms():
+    """A group's own methods, in all forms that native ones have."""
+    group, got = td.group.WORLD, []
+    late = datetime.timedelta(seconds=30)
+
+    def made(call, *given, **named):
+        values = torch.arange(4.0) + rank
+        call(values, *given, **named).wait()
+        got.append(values)
+
+    for more in ((), (td.ReduceOp.MAX,), (td.ReduceOp.MIN, late)):
+        made(group.allreduce, *more)
+        made(lambda values, *op: group.allreduce([values], *op), *more)
+    made(group.allreduce, op=td.ReduceOp.MAX)
+    for call in (lambda values: group.broadcast(values, 1), lambda values: group.broadcast([values]),
+                 lambda values: group.broadcast(values, root=1, timeout=late)):
+        made(call)
+    for call in (lambda values: group.reduce(values, 0, td.ReduceOp.MAX),
+                 lambda values: group.reduce([values])):
+        made(call)
+        if rank:
+            got.pop()
+    outputs = [torch.empty(4) for _ in range(3 * size)]
+    made(lambda values: group.allgather(outputs[:size], values, timeout=late))
+    made(lambda values: group.allgather([outputs[size:-size]], [values]))
+    made(lambda values: group.gather([] if rank else outputs[-size:], values, 0))
+    got += outputs[:-size] if rank else outputs
+    made(lambda values: group.scatter(values, [] if rank else outputs[:size], 0))
+    made(lambda values: group.reduce_scatter(values, [values + 1, values + 2], td.ReduceOp.SUM))
+    made(lambda values: group.alltoall_base(values, values + 1, [], [], late))
+    for barrier in (group.barrier, lambda: group.barrier(late), lambda: group.barrier(timeout=late)):
+        barrier().wait()
+    return got
+
+
+def refused():
+    """What a rank sees for itself, the group outlives; gloo's hangs in some."""
+    if td.get_backend() == "gloo":
+        return [torch.ones(1)]
+    calls = (lambda: td.all_gather([torch.empty(1), torch.empty(2)], torch.ones(1 + rank)),
+             lambda: td.all_gather([torch.empty(1)], torch.ones(1)),
+             lambda: td.all_gather_into_tensor(torch.empty(3), torch.ones(2)),
+             lambda: td.all_gather([torch.empty(1, dtype=torch.float64)] * 2, torch.ones(1)),
+             lambda: td.reduce_scatter(torch.empty(2), [torch.empty(1), torch.empty(2)]),
+             lambda: td.reduce_scatter_tensor(torch.empty(2), torch.ones(3)),
+             lambda: td.all_to_all_single(torch.empty(4), torch.ones(4), [1, 1], [2, 2]),
+             lambda: td.all_to_all([torch.empty(1)], [torch.ones(1)]),
+             lambda: td.gather(torch.ones(2), [torch.empty(1)] * 2, dst=rank),
+             lambda: td.scatter(torch.ones(2), [torch.empty(1)] * 2, src=rank))
+    for number, call in enumerate(calls):
+        try:
+            call()
+        except (RuntimeError, ValueError):
+            continue
+        raise AssertionError(f"call {number} was not refused")
+    return [torch.ones(1)]
+
+
+def pipeline():
+    """Stages on two ranks, whose messages PyTorch sends over groups that it splits off."""
+    from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+    torch.manual_seed(rank)
+    layer = nn.Linear(8, 8)
+    stage = PipelineStage(layer, rank, size, torch.device("cpu"))
+    schedule = Schedule1F1B(stage, 4, loss_fn=nn.functional.mse_loss)
+    torch.manual_seed(5)
+    inputs, losses = torch.randn(8, 8), []
+    for _ in range(2):
+        if rank == 0:
+            schedule.step(inputs)
+        else:
+            schedule.step(target=inputs.flip(0), losses=losses)
+    return [*(each.detach() for each in losses), layer.weight.grad, layer.bias.grad]
+
+
 def monitored():
     td.monitored_barrier(timeout=datetime.timedelta(seconds=30), wait_all_ranks=True)
     return [torch.ones(1)]
@@ -185,7 +295,8 @@ def dtensor():
     return [product.full_tensor(), moved.to_local()]
 
 
-PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, monitored, ddp, compiled, uneven, fsdp2, dtensor)
+PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, profiled, forms, refused, pipeline, monitored,
+         ddp, compiled, uneven, fsdp2, dtensor)
 
 
 def results(backend, folder):

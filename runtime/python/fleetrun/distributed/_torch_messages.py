@@ -35,6 +35,7 @@ class MessageWork(torch_distributed.Work):
         self._lock = threading.Lock()
         self._is_done = False
         self._error: Exception | None = None
+        self._ends: list[Callable[[], object]] = []
 
     def wait(self, timeout: datetime.timedelta = datetime.timedelta(0)) -> bool:
         """Returns when the message has gone, or is here. Throws: Error."""
@@ -47,9 +48,15 @@ class MessageWork(torch_distributed.Work):
                     the_generations.note(self._age, error)
                     self._error = error
                 self._is_done = True
+                for call in self._ends:
+                    call()
             if self._error is not None:
                 raise self._error
         return True
+
+    def at_end(self, call: Callable[[], object]) -> None:
+        """Calls `call` when wait() has found the message's end."""
+        self._ends.append(call)
 
     def is_completed(self) -> bool:
         """Whether wait() returns at once; a message that has come is in its tensor then."""

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import collections
 import datetime
-import math
-import queue
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any
 
 import torch
 import torch.distributed as torch_distributed
-from torch._C._distributed_c10d import _create_work_from_future
+from torch._C._distributed_c10d import AllgatherOptions, _create_work_from_future
 
 from fleetrun import _native
 from fleetrun._error import Error
@@ -32,9 +31,25 @@ from fleetrun.distributed import collectives as calls
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._generations import the_generations
 from fleetrun.distributed._membership import the_member
+from fleetrun.distributed._torch_ends import Ends, note
+from fleetrun.distributed._torch_forms import in_every_form
 from fleetrun.distributed._torch_gloo import stand_in_where_asked, warn_of_ignite
 from fleetrun.distributed._torch_meeting import meet_over_environment
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
+from fleetrun.distributed._torch_profile import recorded
+from fleetrun.distributed._torch_tensors import (
+    bytes_of,
+    check_count,
+    check_parts,
+    check_rows,
+    check_whole,
+    contiguous,
+    cut,
+    evenly,
+    put,
+    row_bytes,
+    spread,
+)
 from fleetrun.distributed._torchrun import meeting_place_of
 from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
@@ -42,59 +57,29 @@ from fleetrun.distributed._world import Group, the_world
 __all__ = ["ProcessGroup", "register"]
 
 _KIND = _native.CallKind
-_OPERATIONS = ("SUM", "AVG", "MIN", "MAX", "PRODUCT")
+_OPERATIONS = ("SUM", "AVG", "MIN", "MAX", "PRODUCT", "BAND", "BOR", "BXOR")
 _OLDEST = (2, 6)
 # Below, a call is over before another thread could be told to wait for it.
 _SMALL_BYTES = 256 * 1024
-
-
-class _Ends:
-    """Completes the works of calls that were started, in their order, on a thread."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
-        self._pending: queue.SimpleQueue[tuple[Any, Callable[[], Any], Any, int]] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-
-    def add(self, task: calls.Task, then: Callable[[], Any], future: torch.futures.Future) -> None:
-        """`then` gives the future's value, once the task has ended."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, daemon=True)
-            self._thread.start()
-        self._pending.put((task, then, future, the_generations.age))
-
-    def _serve(self):
-        while True:
-            task, then, future, age = self._pending.get()
-            try:
-                task.wait()
-                future.set_result(then())
-            except Exception as error:
-                _note(error, age, self._group)
-                future.set_exception(error)
-
-
-def _note(error, age, group, within=None):
-    the_generations.note(age, error)
-    within = within or group.call_within
-    if isinstance(error, Error) and error.kind == "timeout" and within is not None:
-        # Scripts look for these words.
-        error.context += (f"a call of {group.name}, which has Timed out after {within:g} s",)
 
 
 @leave_untraced
 class ProcessGroup(torch_distributed.ProcessGroup):
     """What torch.distributed calls; `group` has the ranks in its order."""
 
-    def __init__(self, rank: int, size: int, group: Group, name: str) -> None:
+    supports_splitting = True
+
+    def __init__(self, rank: int, size: int, group: Group, name: str, asked_as: str, store: Any) -> None:
         super().__init__(rank, size)
         self._name = name
+        self.asked_as = asked_as
+        self._store = store
         self._group = group
-        self._ends = _Ends(group)
+        self._ends = Ends(group)
         self._monitor = Monitor()
 
     def getBackendName(self) -> str:
-        """Its name."""
+        """Its name, also where it stands in for gloo: native code looks for gloo itself in one so named."""
         return "fleetrun"
 
     @property
@@ -103,10 +88,35 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         return self._name
 
     @property
+    def options(self) -> types.SimpleNamespace:
+        """What pipelines take over for the groups that they split off."""
+        within = self._group.call_within
+        return types.SimpleNamespace(_timeout=None if within is None else datetime.timedelta(seconds=within))
+
+    def get_group_store(self) -> torch_distributed.Store:
+        """That by which its ranks met."""
+        return self._store
+
+    def split_group(
+        self,
+        ranks: Sequence[int],
+        timeout: datetime.timedelta | None = None,
+        opts: Any = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+        device_types: Any = None,
+    ) -> ProcessGroup | None:
+        """A group of these places of this one; None: this rank is not among them."""
+        if self.rank() not in ranks:
+            return None
+        members = [self._group.ranks[place] for place in ranks]
+        within = self.options._timeout if timeout is None else timeout
+        name = group_name or f"{self._name}:split:{'-'.join(map(str, ranks))}"
+        return _grouped(members, within, name, self.asked_as, self._store)
+
+    @property
     def _device_types(self) -> list[torch.device]:
-        # While the group is made, PyTorch would attach a recorder to what a native backend has.
-        is_made = self in torch_distributed.distributed_c10d._world.pg_map
-        return [torch.device("cpu")] if is_made else []
+        return [torch.device("cpu")]
 
     def shutdown(self) -> None:
         """Lets the group go: torch.distributed.destroy_process_group."""
@@ -119,6 +129,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     # ---- calls of all ranks ----
 
+    @in_every_form(torch_distributed.AllreduceOptions, 1, "op")
+    @recorded("all_reduce")
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """Each tensor = the ranks' tensors reduced."""
         operation = _operation(opts, "all_reduce")
@@ -130,37 +142,41 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         """As allreduce."""
         return self.allreduce(tensors, opts)
 
+    @in_every_form(torch_distributed.BroadcastOptions, 1, "root")
+    @recorded("broadcast")
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Any:
         """Each tensor = that of opts.rootRank."""
         root = opts.rootRank
 
         def start(tensor, sync):
-            flat = _bytes(tensor)
+            flat = bytes_of(tensor)
             values = view(flat)
             call = _native.Call(_KIND.broadcast, values, values, values.count, root=root)
-            return self._start(call, sync, lambda: _put(tensor, flat))
+            return self._start(call, sync, lambda: put(tensor, flat))
 
         return self._each(tensors, lambda each: (each, start), opts)
 
+    @in_every_form(torch_distributed.ReduceOptions, 1, "root", "op")
+    @recorded("reduce")
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Any:
         """On opts.rootRank each tensor = the ranks' tensors reduced."""
         operation, root = _operation(opts, "reduce"), opts.rootRank
 
         def start(tensor, sync):
-            flat = _contiguous(tensor)
+            flat = contiguous(tensor)
             values = view(flat)
             call = _native.Call(
                 _KIND.reduce, values, values, values.count, calls._operation(operation, tensor), root
             )
-            return self._start(call, sync, lambda: _put(tensor, flat))
+            return self._start(call, sync, lambda: put(tensor, flat))
 
         return self._each(tensors, lambda each: (each, start), opts)
 
     def _reduced(self, tensor, operation):
         def start(tensor, sync):
-            flat = _contiguous(tensor)
+            flat = contiguous(tensor)
             task = calls.all_reduce(flat, operation, self._group, sync)
-            return task, lambda: _put(tensor, flat)
+            return task, lambda: put(tensor, flat)
 
         return tensor, start
 
@@ -187,19 +203,22 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def _every(self, rows, counts=None):
         """The ranks' rows behind each other, counts[r] of rank r, by default one."""
         joined = rows.new_empty((sum(counts) if counts else self._group.nranks, *rows.shape[1:]))
-        mine, every, width = _bytes(rows), _bytes(joined), _row_bytes(rows)
+        mine, every, width = bytes_of(rows), bytes_of(joined), row_bytes(rows)
         sizes = [count * width for count in counts or [1] * self._group.nranks]
         calls._call(self._group, True, _native.Call(_KIND.all_gather, view(mine), view(every), counts=sizes))
         return joined
 
+    @in_every_form(AllgatherOptions, 2)
+    @recorded("all_gather", 1)
     def allgather(
         self, output_tensors: list[Any], input_tensors: list[torch.Tensor], opts: Any = None
     ) -> Any:
         """output_tensors[i][r] = rank r's input_tensors[i]."""
         works = []
         for outputs, given in zip(output_tensors, input_tensors):
+            check_parts("all_gather", given, outputs, self._group.nranks)
             joined = given.new_empty((len(outputs), *given.shape))
-            works.append((given, self._gathering(joined, given, lambda o=outputs, j=joined: _spread(o, j))))
+            works.append((given, self._gathering(joined, given, lambda o=outputs, j=joined: spread(o, j))))
         return self._each_started(works, [each for outputs in output_tensors for each in outputs], opts)
 
     def allgather_coalesced(
@@ -209,12 +228,14 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         return self.allgather([list(each) for each in zip(*output_lists)], input_list, opts)
 
     def _gathering(self, joined, given, then):
+        check_whole("all_gather", joined, given, self._group.nranks)
+
         def start(_, sync):
-            mine, every = _bytes(given), _bytes(joined)
+            mine, every = bytes_of(given), bytes_of(joined)
             call = _native.Call(_KIND.all_gather, view(mine), view(every), mine.numel())
 
             def finish():
-                _put(joined, every)
+                put(joined, every)
                 then()
 
             if _is_alike():
@@ -223,12 +244,14 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
         return start
 
+    @recorded("all_gather", 1)
     def _allgather_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
         """output = the ranks' tensors behind each other."""
         return self._each_started([(given, self._gathering(output, given, lambda: None))], [output], opts)
 
     all_gather_single = _allgather_base
 
+    @recorded("all_gather", 1)
     def allgather_into_tensor_coalesced(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Any:
@@ -244,6 +267,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     reduce_scatter_single = _reduce_scatter_base
 
+    @recorded("reduce_scatter", 1)
     def reduce_scatter_tensor_coalesced(
         self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
     ) -> Any:
@@ -254,14 +278,19 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
 
+    @in_every_form(torch_distributed.ReduceScatterOptions, 2, "op")
     def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[Any], opts: Any = None) -> Any:
         """outputs[i] = the ranks' inputs[i][this rank] reduced."""
+        for output, parts in zip(outputs, inputs):
+            check_parts("reduce_scatter", output, parts, self._group.nranks)
         joined = [torch.cat([part.reshape(-1) for part in parts]) for parts in inputs]
         return self.reduce_scatter_tensor_coalesced(outputs, joined, opts)
 
     def _scattering(self, output, given, operation):
+        check_whole("reduce_scatter", given, output, self._group.nranks)
+
         def start(_, sync):
-            share, whole = _contiguous(output), _contiguous(given)
+            share, whole = contiguous(output), contiguous(given)
             target = view(share)
             call = _native.Call(
                 _KIND.reduce_scatter,
@@ -270,10 +299,12 @@ class ProcessGroup(torch_distributed.ProcessGroup):
                 target.count,
                 calls._operation(operation, output),
             )
-            return self._start(call, sync, lambda: (_put(output, share), whole))
+            return self._start(call, sync, lambda: (put(output, share), whole))
 
         return start
 
+    @in_every_form(torch_distributed.AllToAllOptions, 4, lists=False)
+    @recorded("all_to_all", 1)
     def alltoall_base(
         self,
         output: torch.Tensor,
@@ -284,21 +315,28 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     ) -> Any:
         """Rows of `given` go to the ranks, theirs come into output."""
         ranks = self._group.nranks
-        width = [_row_bytes(each) for each in (output, given)]
-        got = [rows * width[0] for rows in output_split_sizes or _even(output, ranks)]
-        sent = [rows * width[1] for rows in input_split_sizes or _even(given, ranks)]
+        check_rows("all_to_all", output, output_split_sizes, ranks)
+        check_rows("all_to_all", given, input_split_sizes, ranks)
+        width = [row_bytes(each) for each in (output, given)]
+        got = [rows * width[0] for rows in output_split_sizes or evenly(output, ranks)]
+        sent = [rows * width[1] for rows in input_split_sizes or evenly(given, ranks)]
         return self._exchange(given, output, got, sent, lambda: None, [output], opts)
 
     all_to_all_single = alltoall_base
 
+    @recorded("all_to_all", 1)
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None) -> Any:
         """outputs[r] = rank r's inputs[this rank]."""
-        given = torch.cat([_bytes(each) for each in inputs])
+        for each in (outputs, inputs):
+            check_count("all_to_all", each, self._group.nranks)
+        given = torch.cat([bytes_of(each) for each in inputs])
         got = [each.numel() * each.element_size() for each in outputs]
         taken = torch.empty(sum(got), dtype=torch.uint8)
         sent = [each.numel() * each.element_size() for each in inputs]
-        return self._exchange(given, taken, got, sent, lambda: _cut(taken, got, outputs), outputs, opts)
+        return self._exchange(given, taken, got, sent, lambda: cut(taken, got, outputs), outputs, opts)
 
+    @in_every_form(torch_distributed.GatherOptions, 2, "root")
+    @recorded("gather", 1)
     def gather(self, outputs: list[Any], inputs: list[torch.Tensor], opts: Any) -> Any:
         """On opts.rootRank: outputs[0][r] = rank r's inputs[0]."""
         is_root, ranks = opts.rootRank == self.rank(), self._group.nranks
@@ -307,13 +345,19 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         sent = [size if rank == opts.rootRank else 0 for rank in range(ranks)]
         taken = torch.empty(sum(got), dtype=torch.uint8)
         into = outputs[0] if is_root else []
-        return self._exchange(inputs[0], taken, got, sent, lambda: _cut(taken, got, into), into, opts)
+        if is_root:
+            check_parts("gather", inputs[0], into, ranks)
+        return self._exchange(inputs[0], taken, got, sent, lambda: cut(taken, got, into), into, opts)
 
+    @in_every_form(torch_distributed.ScatterOptions, 2, "root")
+    @recorded("scatter", 1)
     def scatter(self, outputs: list[torch.Tensor], inputs: list[Any], opts: Any) -> Any:
         """outputs[0] = opts.rootRank's inputs[0][this rank]."""
         is_root, ranks = opts.rootRank == self.rank(), self._group.nranks
         size = outputs[0].numel() * outputs[0].element_size()
-        parts = [_bytes(each) for each in inputs[0]] if is_root else []
+        if is_root:
+            check_parts("scatter", outputs[0], inputs[0], ranks)
+        parts = [bytes_of(each) for each in inputs[0]] if is_root else []
         given = torch.cat(parts) if parts else torch.empty(0, dtype=torch.uint8)
         got = [size if rank == opts.rootRank else 0 for rank in range(ranks)]
         return self._exchange(
@@ -322,11 +366,11 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     def _exchange(self, given, taken, got, sent, then, results, opts):
         def start(_, sync):
-            mine, theirs = _bytes(given), _bytes(taken)
+            mine, theirs = bytes_of(given), bytes_of(taken)
             call = _native.Call(_KIND.all_to_all, view(mine), view(theirs), counts=got, send_counts=sent)
 
             def finish():
-                _put(taken, theirs)
+                put(taken, theirs)
                 then()
                 return mine
 
@@ -334,6 +378,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
         return self._each_started([(given, start)], results, opts)
 
+    @in_every_form(torch_distributed.BarrierOptions, 0)
+    @recorded("barrier")
     def barrier(self, opts: Any = None) -> Any:
         """Returns when all ranks have called it; opts.timeout: in the place of the group's time."""
         seconds = 0.0 if opts is None else max(opts.timeout.total_seconds(), 0.0)
@@ -343,7 +389,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
             else:
                 calls.barrier(self._group)
         except Error as error:
-            _note(error, the_generations.age, self._group, seconds)
+            note(error, the_generations.age, self._group, seconds)
             raise
         return _done([])
 
@@ -362,16 +408,19 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     # ---- messages ----
 
+    @recorded("send")
     def send(self, tensors: list[torch.Tensor], dstRank: int, tag: int = 0) -> Any:
         """Gives a tensor to a rank of the group."""
         target = self._other(dstRank, tag)
-        flat = _contiguous(tensors[0])
+        flat = contiguous(tensors[0])
         return self._message(self._group.mailbox.send(flat, target, tag), lambda: None)
 
+    @recorded("recv")
     def recv(self, tensors: list[torch.Tensor], srcRank: int, tag: int = 0) -> Any:
         """A tensor = what a rank of the group sends with this tag."""
         return self._received(tensors[0], self._other(srcRank, tag), tag)
 
+    @recorded("recvAnySource")
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
         """A tensor = what the first rank sends with this tag; the work's source_rank() is its place."""
         return self._received(tensors[0], None, tag)
@@ -385,8 +434,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         return self._group.ranks[place]
 
     def _received(self, tensor, source, tag):
-        flat = _contiguous(tensor)
-        return self._message(self._group.mailbox.post(flat, source, tag), lambda: _put(tensor, flat))
+        flat = contiguous(tensor)
+        return self._message(self._group.mailbox.post(flat, source, tag), lambda: put(tensor, flat))
 
     def _message(self, message, then):
         return MessageWork(message, then, self._group.get_group_rank)
@@ -422,7 +471,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
                     _ended(task, then)
                 return _done(results)
         except Error as error:
-            _note(error, the_generations.age, self._group)
+            note(error, the_generations.age, self._group)
             raise
         futures: list[torch.futures.Future] = []
         for task, then in tasks:
@@ -474,56 +523,6 @@ def _operation(opts, name):
     raise Error("config", f"{name} with {op}", f"use {', '.join(_OPERATIONS)}")
 
 
-def _contiguous(tensor):
-    _check(tensor)
-    return tensor.detach().contiguous()
-
-
-def _bytes(tensor):
-    """A tensor's values as bytes, in one dimension: its own memory where that has no gaps."""
-    flat = _contiguous(tensor)
-    # One value has no gaps whatever its strides are, which a view as bytes would ask for.
-    return flat.as_strided((flat.numel(),), (1,)).view(torch.uint8)
-
-
-def _check(tensor):
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-        raise Error(
-            "config",
-            f'backend "fleetrun" with a tensor on {tensor.device}, layout {tensor.layout}',
-            "give it dense tensors in the host's memory",
-        )
-
-
-def _put(tensor, flat):
-    """The values of a contiguous copy, back where there are gaps."""
-    if flat.data_ptr() != tensor.data_ptr():
-        with torch.no_grad():
-            values = flat.view(tensor.dtype) if flat.dtype != tensor.dtype else flat
-            tensor.copy_(values.view(tensor.shape))
-
-
-def _spread(outputs, joined):
-    with torch.no_grad():
-        for output, part in zip(outputs, joined):
-            output.copy_(part.view(output.shape))
-
-
-def _cut(taken, sizes, outputs):
-    for part, output in zip(taken.split(sizes), outputs):
-        _put(output, part)
-
-
-def _row_bytes(tensor):
-    return tensor.element_size() * math.prod(tensor.shape[1:])
-
-
-def _even(tensor, ranks):
-    if tensor.shape[0] % ranks:
-        raise Error("config", f"all_to_all of {tensor.shape[0]} rows among {ranks} ranks without split sizes")
-    return [tensor.shape[0] // ranks] * ranks
-
-
 # How often groups of a name have been made: torch.distributed starts again after destroy_process_group.
 _made: collections.Counter[str] = collections.Counter()
 
@@ -532,10 +531,15 @@ def _create(options: Any, _: Any = None) -> ProcessGroup:
     """A group of backend "fleetrun"."""
     if not options.global_ranks_in_group:
         warn_of_ignite()
-    return _made_of(options)
+    return _made_of(options, "fleetrun")
 
 
-def _made_of(options: Any, _: Any = None) -> ProcessGroup:
+def _stand_in(options: Any, _: Any = None) -> ProcessGroup:
+    """One by the name of gloo."""
+    return _made_of(options, "gloo")
+
+
+def _made_of(options: Any, asked_as: str) -> ProcessGroup:
     """The group that torch.distributed asks for; all of its ranks ask for the same ones in the same order."""
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     rank = options.group_rank
@@ -549,14 +553,18 @@ def _made_of(options: Any, _: Any = None) -> ProcessGroup:
             f"joined as rank {the_world.rank} of {the_world.size} before",
             'call init_process_group("fleetrun") first, or with the rank and size that the environment says',
         )
-    seconds = options.timeout if isinstance(options.timeout, datetime.timedelta) else None
-    within = {} if seconds is None else {"call_within": seconds.total_seconds()}
-    name = f"torch/{options.group_id}/{'-'.join(map(str, ranks))}"
+    return _grouped(ranks, options.timeout, options.group_id, asked_as, options.store)
+
+
+def _grouped(ranks, timeout, group_id, asked_as, store):
+    """The group of these ranks of the job, this one among them."""
+    within = {"call_within": timeout.total_seconds()} if isinstance(timeout, datetime.timedelta) else {}
+    name = f"torch/{group_id}/{'-'.join(map(str, ranks))}"
     _made[name] += 1
     name = f"{name}/{_made[name]}"
     # At its end the process leaves the groups that it knows.
     group = the_world.join().groups[name] = Group(the_world, name, ranks, within)
-    return ProcessGroup(rank, len(ranks), group, options.group_id)
+    return ProcessGroup(ranks.index(the_world.rank), len(ranks), group, group_id, asked_as, store)
 
 
 def register() -> None:
@@ -570,7 +578,10 @@ def register() -> None:
         )
     if "FLEETRUN" not in torch_distributed.Backend._plugins:
         torch_distributed.Backend.register_backend("fleetrun", _create, extended_api=True, devices=["cpu"])
-    stand_in_where_asked(_made_of)
+        # PyTorch would attach a recorder of its own, to what a native group has.
+        recording: Any = getattr(torch_distributed.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set())
+        recording.add("fleetrun")
+    stand_in_where_asked(_stand_in)
     meet_over_environment()
 
 
