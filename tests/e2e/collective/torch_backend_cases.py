@@ -88,6 +88,10 @@ def coalesced():
     given = [torch.full((part, part), float(rank + part)) for part in range(4)]
     got = [[torch.empty(part, part) for part in range(4)] for _ in range(size)]
     td.all_gather_coalesced(got, given)
+    whole = torch.arange(8.0) + rank
+    same = [whole, whole, whole.view(2, 4), torch.ones(2) * rank]
+    td.all_reduce_coalesced(same)              # the same values are added up once
+    got.append(same)
     return [each for outputs in got for each in outputs]
 
 

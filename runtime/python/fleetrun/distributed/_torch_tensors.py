@@ -7,8 +7,8 @@ import torch
 from fleetrun._error import Error
 
 __all__ = [
-    "bytes_of", "check_count", "check_parts", "check_rows", "check_whole", "contiguous", "cut", "evenly",
-    "put", "row_bytes", "spread",
+    "apart", "bytes_of", "check_count", "check_parts", "check_rows", "check_whole", "contiguous", "cut",
+    "evenly", "put", "row_bytes", "spread",
 ]  # fmt: skip
 
 
@@ -17,6 +17,18 @@ def contiguous(tensor):
     in the host's memory."""
     _check(tensor)
     return tensor.detach().contiguous()
+
+
+def apart(tensors):
+    """contiguous() of each, in memory of its own: what a call writes for one, none of the others gives."""
+    flats = [contiguous(tensor) for tensor in tensors]
+    end, order = 0, sorted(range(len(flats)), key=lambda i: flats[i].data_ptr())
+    for i in order:
+        begin = flats[i].data_ptr()
+        is_shared, end = begin < end, max(end, begin + flats[i].numel() * flats[i].element_size())
+        if is_shared:
+            flats[i] = flats[i].clone()
+    return flats
 
 
 def bytes_of(tensor):

@@ -38,6 +38,7 @@ from fleetrun.distributed._torch_meeting import meet_over_environment
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
 from fleetrun.distributed._torch_profile import recorded
 from fleetrun.distributed._torch_tensors import (
+    apart,
     bytes_of,
     check_count,
     check_parts,
@@ -136,7 +137,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         operation = _operation(opts, "all_reduce")
         if any(tensor.is_sparse for tensor in tensors):
             return self._sum_sparse(tensors, operation)
-        return self._each(tensors, lambda each: self._reduced(each, operation), opts)
+        works = [self._reduced(*each, operation) for each in zip(tensors, apart(tensors))]
+        return self._each_started(works, list(tensors), opts)
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         """As allreduce."""
@@ -172,9 +174,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
         return self._each(tensors, lambda each: (each, start), opts)
 
-    def _reduced(self, tensor, operation):
+    def _reduced(self, tensor, flat, operation):
         def start(tensor, sync):
-            flat = contiguous(tensor)
             task = calls.all_reduce(flat, operation, self._group, sync)
             return task, lambda: put(tensor, flat)
 
