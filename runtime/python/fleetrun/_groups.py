@@ -73,8 +73,15 @@ def groups_of(x: Variable) -> Variable | None:
     for program, name in origins(x):
         found = GROUPS.of(program).get(name)
         if found is not None:
-            return program.var(found)
+            return _var_of(program, found)
     return None
+
+
+def _var_of(program, name):
+    """The variable of a program, or of the one around it: groups in a loop may be those of before it."""
+    while program.outer is not None and not program.has_var(name):
+        program = program.outer
+    return program.var(name)
 
 
 def _any_groups():

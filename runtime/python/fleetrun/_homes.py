@@ -54,6 +54,7 @@ distributed.dataset: fluid.dataset base.dataset distributed.fleet.dataset distri
 distributed.entries: distributed.entry_attr
 distributed.collectives: distributed.collective
 distributed.transpiler: fluid.transpiler fluid.transpiler.distribute_transpiler
+distributed.transpiler: fluid.transpiler.geo_sgd_transpiler fluid.transpiler.memory_optimization_transpiler
 distributed.transpiler: distributed.transpiler.distribute_transpiler fluid.transpiler.ps_dispatcher
 distributed.fleet.data_generator: fluid.incubate.data_generator incubate.data_generator
 distributed.fleet.metrics: distributed.fleet.metrics.metric
@@ -65,7 +66,21 @@ distributed.fleet.utils: fluid.contrib.utils
 distributed.fleet.utils.fs: fluid.contrib.utils.hdfs_utils
 io.readers: fluid.contrib.reader
 incubate.layers: fluid.contrib.layers fluid.contrib.layers.nn fluid.contrib.layers.metric_op
-fluid._memory_usage: fluid.contrib.model_stat
+fluid._memory_usage: fluid.contrib.model_stat fluid.contrib.memory_usage_calc
+fluid._stacked: fluid.contrib.layers.rnn_impl
+fluid._distributions: fluid.layers.distributions
+utils.nest: fluid.layers.utils utils.layers_utils
+reader: reader.decorator
+io: fluid.dataloader fluid.dataloader.batch_sampler fluid.dataloader.dataset
+io: io.dataloader io.dataloader.batch_sampler io.dataloader.dataset io.dataloader.sampler io.reader
+fluid: fluid.input
+fluid.log_helper: base.log_helper static.log_helper
+optimizer.optimizers: optimizer.adadelta optimizer.adamax optimizer.lamb
+static.amp: fluid.contrib.mixed_precision.fp16_utils
+metric: metric.metrics
+nn.functional: nn.functional.distance
+nn.initializer: nn.initializer.dirac nn.initializer.orthogonal
+nn.decoder: nn.decode
 regularizer: base.regularizer
 nn.clip: base.clip
 fluid._transpiled: fluid.transpiler.details fluid.transpiler.details.program_utils

@@ -103,3 +103,30 @@ def test_variables_without_groups_are_refused(run):
     first, second = run(REFUSED).stdout.splitlines()
     assert first == "fluid.layers.beam_search: ids has no groups of sequences"
     assert second.startswith("fluid.layers.beam_search_decode: the first ids of its array have no groups")
+
+
+def test_sequences_of_unknown_width_are_copied_in_a_loop(run):
+    run("""
+import numpy as np
+import fleetrun.fluid as fluid
+from fleetrun.static.groups import groups_of
+
+layers = fluid.layers
+ids = fluid.data("ids", [None, None], "int64", lod_level=2)
+rows = fluid.data("rows", [None, 2], "float32")
+step, limit = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 2)
+found = []
+
+def body(step, rows):
+    again = layers.lod_reset(rows + 1.0, ids)
+    found.append(groups_of(again) is not None)
+    return layers.increment(step, 1, in_place=False), again
+
+end = layers.while_loop(lambda step, rows: layers.less_than(step, layers.reduce_sum(limit)), body, [step, rows])
+pooled = layers.sequence_pool(layers.lod_reset(end[1], ids), "sum")
+exe = fluid.Executor()
+lod = fluid.create_lod_tensor(np.zeros((3, 1), "int64"), [[2], [1, 2]], fluid.CPUPlace())
+(out,) = exe.run(feed={"ids": lod, "rows": np.ones((3, 2), "float32")}, fetch_list=[pooled])
+assert np.array_equal(out, [[3, 3], [6, 6]]), out
+assert found and all(found)
+""")

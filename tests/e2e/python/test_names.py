@@ -126,6 +126,36 @@ for name in HOMES:
 """, PYTHONPATH=package + "/_compat")
 
 
+def test_modules_of_nested_lists_and_loggers_are_those_of_paddle(run, package):
+    run("""
+import logging
+
+import paddle
+import paddle.fluid as fluid
+from paddle.fluid.input import embedding
+from paddle.fluid.layers.utils import assert_same_structure, convert_to_list, is_sequence, map_structure
+from paddle.fluid.log_helper import get_logger
+from paddle.reader.decorator import shuffle
+assert embedding is fluid.embedding and shuffle is paddle.reader.shuffle and callable(paddle.batch)
+assert map_structure(lambda a, b: a + b, [1, {"k": (2,)}], [3, {"k": (4,)}]) == [4, {"k": (6,)}]
+assert is_sequence([]) and not is_sequence("text")
+assert convert_to_list(2, 2, "stride") == convert_to_list((2, 2), 2, "stride") == [2, 2]
+assert_same_structure([1, {"k": 2}], [3, {"k": 4}])
+assert_same_structure([1], (2,), check_types=False)
+for call, kind in ((lambda: convert_to_list([1], 2, "stride"), ValueError),
+                   (lambda: assert_same_structure([1], [1, 2]), ValueError),
+                   (lambda: assert_same_structure({"a": 1}, {"b": 1}), ValueError),
+                   (lambda: assert_same_structure([1], (1,)), TypeError)):
+    try:
+        call()
+    except kind:
+        continue
+    raise AssertionError(kind)
+assert get_logger("one", logging.INFO) is get_logger("one", logging.INFO)
+assert len(get_logger("one", logging.INFO, "%(message)s").handlers) == 1
+""", PYTHONPATH=package + "/_compat")
+
+
 def test_a_folder_in_the_way_is_named(run, package, tmp_path):
     (tmp_path / "fleetrun").mkdir()
     (tmp_path / "fleetrun" / "__init__.py").write_text("", encoding="utf-8")

@@ -31,6 +31,11 @@ made = [p.name for p in static.default_main_program().all_parameters()]
 assert made[-15:] == [
     "fc_0.w_0", "fc_0.b_0", "named.w_0", "named.w_1", "named.b_0", "fc_1.w_0", "fc_1.b_0", "conv2d_0.w_0",
     "conv2d_0.b_0", "cc.w_0", "cc.b_0", "bb.w_0", "bb.b_0", "bb.w_1", "bb.w_2"], made[-15:]
+alone = static.nn.conv2d(picture, 6, 3, groups=3, use_cudnn=False)
+static.nn.conv2d_transpose(alone, 6, filter_size=3, groups=6, use_cudnn=False)
+static.nn.conv2d(picture, 6, 3, groups=3)
+made = [p.name for p in static.default_main_program().all_parameters()]
+assert made[-6::2] == ["depthwise_conv2d_0.w_0", "depthwise_conv2d_transpose_0.w_0", "conv2d_1.w_0"], made[-6:]
 with paddle.utils.unique_name.guard("pre_"):
     assert nn.Linear(2, 3).weight.name == "pre_pre_linear_0.w_0"
 """

@@ -35,7 +35,11 @@ def conv2d_transpose(
     """nn.functional.conv2d_transpose with its own weight and, unless bias_attr=False, bias. Shape: input[n,
     channels, high, wide]. Without filter_size the kernel is what output_size needs."""
     window = (output_size, filter_size, padding, stride, dilation, groups)
-    return _transposed_layer(2, input, num_filters, *window, param_attr, bias_attr, act, name, data_format)
+    channels = input.shape[1 if data_format == "NCHW" else -1]
+    # Paddle counts the layers that its own kernel computes by another name.
+    kind = "depthwise_conv2d" if channels == groups == num_filters and not use_cudnn else "conv2d"
+    layer = name or framework.unique_name(kind + "_transpose")
+    return _transposed_layer(2, input, num_filters, *window, param_attr, bias_attr, act, layer, data_format)
 
 
 def conv3d_transpose(
@@ -56,15 +60,15 @@ def conv3d_transpose(
 ) -> Variable:
     """conv2d_transpose of volumes: input[n, channels, deep, high, wide]."""
     window = (output_size, filter_size, padding, stride, dilation, groups)
-    return _transposed_layer(3, input, num_filters, *window, param_attr, bias_attr, act, name, data_format)
+    layer = name or framework.unique_name("conv3d_transpose")
+    return _transposed_layer(3, input, num_filters, *window, param_attr, bias_attr, act, layer, data_format)
 
 
 def _transposed_layer(
-    axes, input, filters, size, kernel, padding, stride, dilation, groups, weight, bias, act, name,
+    axes, input, filters, size, kernel, padding, stride, dilation, groups, weight, bias, act, layer,
     data_format,
 ):  # fmt: skip
     where = f"paddle.static.nn.conv{axes}d_transpose"
-    layer = name or framework.unique_name(f"conv{axes}d_transpose")
     first = data_format.startswith("NC")
     channels = input.shape[1 if first else -1]
     if kernel is None:

@@ -76,8 +76,10 @@ def conv2d(
 ) -> Variable:
     """nn.functional.conv2d with its own weight and, unless bias_attr=False, bias. Shape: input[n, channels,
     high, wide]."""
-    layer = name or framework.unique_name("conv2d")
     channels = input.shape[1 if data_format == "NCHW" else -1]
+    # Paddle counts the layers that its own kernel computes by another name.
+    alone = channels == groups and num_filters % channels == 0 and not use_cudnn
+    layer = name or framework.unique_name("depthwise_conv2d" if alone else "conv2d")
     kernel: list[Any] = list(filter_size) if isinstance(filter_size, (list, tuple)) else [filter_size] * 2
     deviation = math.sqrt(2.0 / (math.prod(kernel) * channels))
     weight = framework.make_parameter(

@@ -20,13 +20,8 @@ def lengths_of(x: Variable, call: str) -> Variable:
     x = _with_sequences(x, call)
     ones = tensor.cast(tensor.full_like(x, 1), "float32")
     counts = framework.append("sequence_pool", "sequence_pool", [ones], {"pool_type": "sum"})
-    width = 1
-    for size in x.shape[1:]:
-        width *= size
-    if width < 1:
-        raise Error("config", f"paddle.static.nn.{call}: {x.name} has the shape {list(x.shape)}",
-                    "all axes but the first need known sizes")  # fmt: skip
-    first = tensor.slice(tensor.reshape(counts, [-1, width]), [1], [0], [1])
+    axes = list(range(1, len(x.shape)))  # whose sizes need not be known
+    first = tensor.slice(counts, axes, [0] * len(axes), [1] * len(axes)) if axes else counts
     return tensor.cast(tensor.reshape(first, [-1]), "int64")
 
 

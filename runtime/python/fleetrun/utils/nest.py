@@ -7,7 +7,41 @@ from typing import Any
 
 from fleetrun import _lazy
 
-__all__ = ["flatten", "map_structure", "pack_sequence_as"]
+__all__ = [
+    "assert_same_structure", "convert_to_list", "flatten", "is_sequence", "map_structure", "pack_sequence_as",
+]  # fmt: skip
+
+
+def is_sequence(seq: Any) -> bool:
+    """Whether flatten takes it apart."""
+    return isinstance(seq, (dict, list, tuple))
+
+
+def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[Any]:
+    """`value` n times, or the list of n values that it is. Throws: ValueError for another number or type."""
+    if isinstance(value, dtype):
+        return [value] * n
+    values = list(value) if isinstance(value, (list, tuple)) else []
+    if len(values) != n or not all(isinstance(one, dtype) for one in values):
+        raise ValueError(f"{name} is {value!r}: give a number ({dtype.__name__}), or {n} of them")
+    return values
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Throws: ValueError for other numbers of values or keys, TypeError for lists in the place of tuples."""
+    if is_sequence(nest1) != is_sequence(nest2) or is_sequence(nest1) and len(nest1) != len(nest2):
+        raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}")
+    if not is_sequence(nest1):
+        return
+    if check_types and type(nest1) is not type(nest2):
+        raise TypeError(f"the structures differ: {type(nest1).__name__} and {type(nest2).__name__}")
+    if isinstance(nest1, dict) and set(nest1) != set(nest2):
+        raise ValueError(f"the structures have other keys: {list(nest1)} and {list(nest2)}")
+    ones, others = (
+        [nest[key] for key in nest1] if isinstance(nest, dict) else nest for nest in (nest1, nest2)
+    )
+    for one, other in zip(ones, others):
+        assert_same_structure(one, other, check_types)
 
 
 def flatten(nest: Any) -> list[Any]:
