@@ -17,6 +17,7 @@ import textwrap
 
 LABELS = ("Variable", "Default", "Attribute", "State", "No gradient.")
 MARKS = "，。；：、（）"
+BLOCKS = {".nf": ".fi", ".EX": ".EE", ".TS": ".TE"}  # what is between is set as it is
 FONTS = (".B ", ".BI ", ".BR ", ".I ", ".IB ", ".IR ", ".RB ", ".RI ")
 
 
@@ -187,9 +188,10 @@ def set_as_chinese(lines):
     """Chinese has no blank where a line of its source ends: neither between two of its characters, nor behind
     a mark that is as wide as they are. A head (.TP), and what is set as it is (.nf), end as they do."""
     lines = list(lines)
-    is_filled = True
+    end = ""  # of the block that this line is in
     for i, line in enumerate(lines):
-        is_filled = line == ".fi" or is_filled and line != ".nf"
+        end = BLOCKS.get(line, "") if end in ("", line) else end
+        is_filled = not end
         after = lines[i + 1] if i + 1 < len(lines) else "."
         is_head = i > 0 and lines[i - 1] == ".TP"
         is_running = is_filled and not is_head and is_running_text(line) and is_running_text(after)

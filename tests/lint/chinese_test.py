@@ -138,11 +138,53 @@ def test_each_section_says_what_the_english_one_says_now(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_has_the_entries_and_flags_of_the_english_one(page):
     def shape(text):
-        return (re.findall(r"^\.(?:SS|TP|nf|fi|PP|P)\b|^@\w+@$", text, re.M),
-                sorted(set(re.findall(r"--[a-z_]{2,}", text.replace("\\-", "-")))))
+        return (re.findall(r"^\.(?:SS|TP|IP|nf|fi|EX|EE|TS|TE|PP|P)\b|^@\w+@$", text, re.M),
+                sorted(set(re.findall(r"--[a-z_]{2,}", plain(text)))))
 
     for chinese, text in zip(sections(page), sections(source_of(page))):
         assert shape(chinese) == shape(text)
+
+
+def plain(text):
+    """Without requests and fonts of roff, which Chinese sets elsewhere."""
+    text = re.sub(r'^\.\\".*\n', "", text, flags=re.M)
+    text = re.sub(r"^\.[A-Za-z]+\b", "", re.sub(r"\\f[BIRP]|\\[:c&]", "", text), flags=re.M)
+    return text.replace("\\-", "-").replace("\\(aq", "'").replace("\\(ha", "^").replace("\\e", "\\")
+
+
+def names_in(text):
+    """What is called the same in each language: variables, calls, files, keys, numbers, words of examples."""
+    name = r"(?<![\w.])[A-Za-z]\w*(?:[._]\w+)+|\b[A-Z]+_[A-Z_]+"
+    return set(re.findall(name + r"|(?<![\w-])--?[a-z][a-z_-]+|\b\d[\d.:]*\b", plain(text)))
+
+
+def bold_in(text):
+    """Words in bold, as they are typed, but those that are a term of the page and no name."""
+    text = re.sub(r"^\.B +(.*)$", r"\\fB\1\\fR", text, flags=re.M)
+    parts = re.findall(r"\\fB(.*?)(?:\\f[RIP]|$)", text, re.M)
+    for kind, line in re.findall(r"^\.(BR|RB|BI|IB) +(.*)$", text, re.M):
+        words = re.findall(r'"[^"]*"|\S+', line)
+        parts += [word.strip('"') for word in words[kind.index("B")::2]]
+    words = {word.strip(" \"'“”,.;:（），。、") for part in parts for word in plain(part).split()}
+    return {word for word in words if re.fullmatch(r"[!-~]+", word) and re.search(r"\w[^A-Za-z]|[a-z][A-Z]", word)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_names_what_the_english_one_names(page):
+    for chinese, text in zip(sections(page), sections(source_of(page))):
+        assert names_in(text) - names_in(chinese) == set()
+        assert {word for word in bold_in(text) if word not in plain(chinese)} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_the_examples_of_the_english_one(page):
+    """Each block that is set as it is has as many lines."""
+    def blocks(text):
+        found = re.findall(r"^\.(nf|EX|TS)\n(.*?)^\.(?:fi|EE|TE)$", text, re.M | re.S)
+        return [(kind, block.count("\n")) for kind, block in found]
+
+    for chinese, text in zip(sections(page), sections(source_of(page))):
+        assert blocks(chinese) == blocks(text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
