@@ -64,12 +64,14 @@ template <Operation kOperation, class Number>
 [[gnu::always_inline]] inline Number combined(Number a, Number b) {
   if constexpr (kOperation == Operation::min || kOperation == Operation::max) {
     const bool first = kOperation == Operation::min ? a < b : a > b;
-    if constexpr (std::is_floating_point_v<Number>) return (first || a != a) ? a : b;  // a NaN wins
+    if constexpr (std::is_floating_point_v<Number>)
+      return (first || __builtin_isnan(a)) ? a : b;  // a NaN wins
     return first ? a : b;
   } else if constexpr (std::is_floating_point_v<Number>) {
     return kOperation == Operation::prod ? a * b : a + b;
   } else {
-    const auto x = static_cast<Wrapping<Number>>(a), y = static_cast<Wrapping<Number>>(b);
+    using Bits = std::make_unsigned_t<Number>;
+    const Wrapping<Number> x = static_cast<Bits>(a), y = static_cast<Bits>(b);
     if constexpr (kOperation == Operation::bit_and) return static_cast<Number>(x & y);
     if constexpr (kOperation == Operation::bit_or) return static_cast<Number>(x | y);
     if constexpr (kOperation == Operation::bit_xor) return static_cast<Number>(x ^ y);

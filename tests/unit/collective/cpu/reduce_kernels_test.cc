@@ -53,7 +53,8 @@ Kept expected(Operation operation, const std::vector<std::vector<Kept>>& inputs,
       const bool takes = operation == Operation::min ? next < result : next > result;
       if (takes || std::isnan(static_cast<double>(next))) result = next;
     } else if constexpr (std::is_integral_v<Number>) {
-      const auto a = static_cast<std::uint64_t>(result), b = static_cast<std::uint64_t>(next);
+      using Bits = std::make_unsigned_t<Number>;
+      const std::uint64_t a = static_cast<Bits>(result), b = static_cast<Bits>(next);
       const std::uint64_t whole = operation == Operation::prod      ? a * b
                                   : operation == Operation::bit_and ? a & b
                                   : operation == Operation::bit_or  ? a | b
