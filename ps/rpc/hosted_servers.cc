@@ -179,10 +179,10 @@ std::string HostedServers::stat() const {
   return servers_.begin()->second->stat();
 }
 
-std::string HostedServers::load(const std::string& directory) {
+std::string HostedServers::load(const std::string& directory, const std::vector<std::string>& only) {
   std::string warning;
   for (const auto& [server, here] : servers_) {
-    const std::string said = here->load(directory);
+    const std::string said = here->load(directory, only);
     if (warning.empty()) warning = said;
   }
   return warning;

@@ -66,7 +66,7 @@ class HostedServers {
   /// Throws: Error(config) where it has none now.
   std::string stat() const;
   /// As RpcServer::load(), for all that it serves.
-  std::string load(const std::string& directory);
+  std::string load(const std::string& directory, const std::vector<std::string>& only = {});
   /// As RpcServer::wait(). Where servers move it also returns when there is nothing more to do for this
   /// process.
   void wait();

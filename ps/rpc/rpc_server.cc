@@ -488,8 +488,8 @@ std::string RpcServer::stat() const {
   return state_->server.stat();
 }
 
-std::string RpcServer::load(const std::string& directory) {
-  return state_->server.load(directory);
+std::string RpcServer::load(const std::string& directory, const std::vector<std::string>& only) {
+  return state_->server.load(directory, only);
 }
 
 void RpcServer::wait() {

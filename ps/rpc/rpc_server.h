@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ps/rpc/access.h"
 #include "ps/rpc/transport.h"
@@ -54,7 +55,7 @@ class RpcServer {
   std::string stat() const;
 
   /// Restores what save() wrote, from this server's host, before listen() lets trainers in; as Server::load.
-  std::string load(const std::string& directory);
+  std::string load(const std::string& directory, const std::vector<std::string>& only = {});
 
   /// Blocks until all trainers have said goodbye or stop() was called; calls in flight are finished first.
   /// Throws: Error(host) when it ended because the disk has failed to keep its log.

@@ -8,6 +8,7 @@
 #include "ps/base/block_file.h"
 #include "ps/saving/manifest.h"
 #include "ps/saving/piece_format.h"
+#include "ps/saving/snapshot.h"
 #include "ps/table/row_layout.h"
 #include "runtime/base/error.h"
 
@@ -114,7 +115,8 @@ class ValueReader {
 
 }  // namespace
 
-std::vector<SavedValues> read_saved_values(const std::string& directory) {
+std::vector<SavedValues> read_saved_values(const std::string& given) {
+  const std::string directory = directory_of_tables(given);
   const std::optional<Manifest> manifest = read_manifest(manifest_path(directory));
   if (!manifest) {
     throw Error(ErrorKind::data, directory + " holds no saved tables",

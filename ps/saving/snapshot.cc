@@ -1,5 +1,6 @@
 #include "ps/saving/snapshot.h"
 
+#include <filesystem>
 #include <functional>
 
 #include "ps/saving/paddle_checkpoint.h"
@@ -16,11 +17,23 @@ LoadedTables load_by(const std::string& manifest_path, const std::string& direct
               "name the directory that the tables were saved to");
 }
 
+bool holds_tables(const std::string& directory) {
+  std::error_code ignored;
+  return std::filesystem::exists(manifest_path(directory), ignored) ||
+         std::filesystem::exists(previous_manifest_path(directory), ignored) ||
+         is_paddle_checkpoint(directory);
+}
+
 }  // namespace
 
-LoadedTables load_tables(const std::string& directory, ServerPlace place,
-                         const std::vector<TableConfig>& tables, std::optional<std::uint64_t> wanted,
-                         const FetchFile& fetch) {
+std::string directory_of_tables(const std::string& directory) {
+  const std::string below = directory + kTablesBelowModel;
+  return !holds_tables(directory) && holds_tables(below) ? below : directory;
+}
+
+LoadedTables load_tables(const std::string& given, ServerPlace place, const std::vector<TableConfig>& tables,
+                         std::optional<std::uint64_t> wanted, const FetchFile& fetch) {
+  const std::string directory = directory_of_tables(given);
   const auto load = [&](const Manifest& manifest) {
     if (wanted && manifest.save != *wanted) {
       throw Error(ErrorKind::data, directory + ": save " + std::to_string(*wanted) +

@@ -129,8 +129,9 @@ class Server {
   std::string stat() const;
   /// Restores the newest save in the directory that is whole. Returns what was wrong with a newer one; empty
   /// as a rule. Throws: Error(data), Error(config) as ps/saving/snapshot.h, and where trainers have come
-  /// whose changes would be gone; the tables are unchanged then.
-  std::string load(const std::string& directory);
+  /// whose changes would be gone; the tables are unchanged then. only: the rows of these sparse tables; the
+  /// others stay as they are.
+  std::string load(const std::string& directory, const std::vector<std::string>& only = {});
 
   // Where another process is to go on with it (server_moving.cc).
 

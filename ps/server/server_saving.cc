@@ -56,6 +56,27 @@ void overlay(TableSet& delta, const std::vector<TableConfig>& configs, TableSet&
   }
 }
 
+// Throws: Error(config) for a name that no sparse table has.
+std::vector<TableConfig> sparse_tables_named(const std::vector<std::string>& names,
+                                             const std::vector<TableConfig>& tables) {
+  std::vector<TableConfig> out;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find_if(tables, [&](const TableConfig& table) {
+      return table.kind == TableConfig::Kind::sparse && table.name == name;
+    });
+    if (found != tables.end()) {
+      out.push_back(*found);
+      continue;
+    }
+    std::string there;
+    for (const TableConfig& table : tables)
+      if (table.kind == TableConfig::Kind::sparse) there += (there.empty() ? "" : ", ") + table.name;
+    throw Error(ErrorKind::config, "no sparse table is called '" + printable(name) + "'",
+                "there are: " + there);
+  }
+  return out;
+}
+
 std::string name_in_directory(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -84,7 +105,8 @@ void Server::State::check_nobody_loses(const Manifest& save, const std::string& 
               "load before they are let in (RpcServerOptions::listens_later, in Python ps.Server(load=))");
 }
 
-std::string Server::load(const std::string& directory) {
+std::string Server::load(const std::string& directory, const std::vector<std::string>& only) {
+  const std::vector<TableConfig> chosen = sparse_tables_named(only, state_->options.tables);
   // Started again, it has more than was loaded then; unless its earlier process ended before that, and before
   // anybody came to it.
   const bool has_been_used = !state_->write_barrier.histories().empty() || state_->origin == wire::kResumed;
@@ -95,7 +117,11 @@ std::string Server::load(const std::string& directory) {
     const std::lock_guard lock(state_->mutex);
     // Whoever has come meanwhile, too: they pulled other rows, and what they pushed would go.
     if (!is_of_changed_rows(loaded.manifest.mode)) state_->check_nobody_loses(loaded.manifest, directory);
-    state_->take_over({loaded.manifest, std::move(loaded.tables), std::move(loaded.erased)});
+    if (only.empty()) {
+      state_->take_over({loaded.manifest, std::move(loaded.tables), std::move(loaded.erased)});
+    } else {
+      overlay(*loaded.tables, chosen, *state_->tables);
+    }
     state_->started_from = digest_of(loaded.manifest);
   }
   state_->begin_standby_anew();

@@ -316,12 +316,14 @@ void bind_ps(py::module_& module) {
       .def("stat", &Server::stat, "What it has done so far, as JSON.")
       .def(
           "load",
-          [](std::shared_ptr<Server> self, const std::string& directory) {
+          [](std::shared_ptr<Server> self, const std::string& directory,
+             const std::vector<std::string>& only) {
             const auto warning = std::make_shared<std::string>();
-            run_interruptibly([=] { *warning = self->load(directory); });
+            run_interruptibly([=] { *warning = self->load(directory, only); });
             return *warning;
           },
-          "directory"_a, "As Client.load(), for this server alone.")
+          "directory"_a, "only"_a = std::vector<std::string>{},
+          "As Client.load(), for this server alone; only: the rows of these tables.")
       .def(
           "wait",
           [](std::shared_ptr<Server> self) {

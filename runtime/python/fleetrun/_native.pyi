@@ -366,8 +366,8 @@ class RpcServer():
         """HOST:PORT that was bound."""
     def listen(self) -> None:
         """Lets trainers in; once, where it does not listen yet."""
-    def load(self, directory: str) -> str:
-        """As Client.load(), for this server alone."""
+    def load(self, directory: str, only: list[str] = ...) -> str:
+        """As Client.load(), for this server alone; only: the rows of these tables."""
     def stale_requests(self) -> int:
         """Requests of trainers that were lost, refused so far."""
     def stat(self) -> str:

@@ -3,10 +3,12 @@ never from two different ones."""
 
 import itertools
 import re
+import subprocess
 import sys
 
 import flow
 import pytest
+from conftest import environment
 from flow import LIMIT
 
 MEAN = (
@@ -62,6 +64,70 @@ def test_what_is_saved_in_paddles_format_comes_back(tmp_path, job):
     rewrite(tmp_path, ("fleet.load_model('model', mode=0)", "0"),
             ("fleet.init_server()", "fleet.init_server('model')"))
     assert means(job(0)) == saved
+
+
+def test_servers_and_trainers_start_from_a_model_for_inference(tmp_path, job):
+    save = ("fleet.save_inference_model(exe, 'model', ['dense_input', 'C1', 'C2', 'C3', 'label'], "
+            "[model.loss])")
+    flow.write(tmp_path, after=f"{save}; {MEAN}")
+    saved = means(job(3))
+    assert len(saved) == 1 and float(saved[0]) < 0.55
+    rewrite(tmp_path, (save, "fleet.load_model('model', mode=0)"))
+    assert means(job(0)) == saved
+    rewrite(tmp_path, ("fleet.load_model('model', mode=0)", "0"),
+            ("fleet.init_server()", "fleet.init_server('model')"))
+    assert means(job(0, servers=2)) == saved
+
+
+def test_a_server_starts_with_the_rows_of_some_tables(tmp_path):
+    from fleetrun_job import find_fleetrun
+
+    command = [find_fleetrun(), "--server_num=2", "--trainer_num=1", f"--python={sys.executable}", "train.py"]
+    (tmp_path / "train.py").write_text("""
+import sys
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+paddle.enable_static()
+paddle.seed(1)
+fleet.init()
+ids = paddle.static.data("ids", [None, 1], "int64")
+rows = [paddle.static.nn.sparse_embedding(ids, [100, 1], param_attr=paddle.ParamAttr(name=name))
+        for name in ("first", "second")]
+predicted = paddle.static.nn.fc(paddle.concat([paddle.reshape(row, [-1, 1]) for row in rows], axis=1), 1)
+loss = paddle.mean((predicted - 3) * (predicted - 3))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = False
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)
+if fleet.is_server():
+    fleet.init_server(*eval(sys.argv[1]))
+    fleet.run_server()
+    sys.exit(0)
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+feed = {"ids": np.arange(10).reshape(-1, 1)}
+values = exe.run(paddle.static.default_main_program(), feed=feed, fetch_list=[*rows, "fc_0.w_0"])
+print("BEGAN", *[float(value.sum()).hex() for value in values])
+exe.run(paddle.static.default_main_program(), feed=feed)
+fleet.save_persistables(exe, "saved") if len(sys.argv) > 2 else None
+fleet.stop_worker()
+""")
+
+    def begins(arguments, *more, status=0):
+        done = subprocess.run([*command, arguments, *more], cwd=tmp_path, env=environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+        assert done.returncode == status, done.stdout + done.stderr
+        began = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("BEGAN")]
+        return began[0] if status == 0 else done.stderr
+
+    fresh = begins("()", "save")
+    saved = begins("['saved']")
+    assert all(one != other for one, other in zip(fresh, saved))
+    assert begins("['saved', ['second']]") == [fresh[0], saved[1], fresh[2]]
+    assert begins("['saved', []]") == fresh
+    said = begins("['saved', ['third']]", status=1)
+    assert "no sparse table is called 'third'" in said and "there are: first, second" in said, said
 
 
 def test_paddles_format_is_written_by_one_server_only(tmp_path, job):

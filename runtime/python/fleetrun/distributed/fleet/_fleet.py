@@ -269,19 +269,17 @@ class Fleet(Minimizing, Saving):
         self, dirname: str | os.PathLike[str] | None = None, var_names: Sequence[str] | None = None
     ) -> None:
         """Makes this server's tables and binds its endpoint; with `dirname` it starts from what
-        save_persistables wrote.
+        save_persistables wrote, or save_inference_model. var_names: the rows of these tables alone.
 
         Throws: Error(network) when the port is taken, Error(data) for a directory that does not hold the
-        tables.
+        tables, Error(config) for a name that is not one of a table.
         """
         from fleetrun import _native
-        from fleetrun._arguments import refuse
         from fleetrun.static.training import tables_of_all
 
         if self._has_no_servers("init_server"):
             return
         self._need(server=True, call="init_server")
-        refuse("fleet.init_server", var_names=(var_names, None))
         training = self._need_training("init_server")
         # Being asked to stop is a server's normal end, from before it says that it runs until the process is
         # gone.
@@ -297,8 +295,12 @@ class Fleet(Minimizing, Saving):
             epoch=elastic.epoch(),
             listens=not dirname,
         )
-        if dirname:  # Scripts give "" for none, as Paddle takes it. Nobody is to train on what it has before.
+        # Scripts give "" for none, as Paddle takes it. Nobody is to train on what it has before.
+        if dirname and var_names is None:
             warn_of_save(self._server.load(str(dirname)))
+        elif dirname and var_names:
+            warn_of_save(self._server.load(str(dirname), only=[str(name) for name in var_names]))
+        if dirname:
             self._server.listen()
         elastic.on_world_change(self._tell_server, thread=True)
         self._tell_server(elastic.world())
