@@ -10,11 +10,15 @@ from fleetrun._files import on_this_host
 from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
 from fleetrun.static.training import Training, tables_of_all, training_of
 
+# Modes of saving after which the tables are others: what changed since is counted from there, rows are older.
+_CHANGING = (1, 3)
+
 
 class Saving:
     """The part of Fleet that saves and loads models."""
 
     _role: Any
+    is_first_worker: Callable[[], bool]
     _need: Callable[..., None]
     _need_training: Callable[[str], Training]
 
@@ -31,7 +35,8 @@ class Saving:
 
         mode: 0 everything; of tables that keep statistics (ShowClickEntry, sparse_table_configs) 1 the rows
         whose score and change since the last such save are large enough, 2 those whose score is; 3
-        everything, and rows are a day older afterwards. format: "paddle" for a checkpoint that Paddle 2.6.2
+        everything, and rows are a day older afterwards. Of trainers that all call it in mode 1 or 3 the
+        first one saves. format: "paddle" for a checkpoint that Paddle 2.6.2
         loads, which one server writes; load_model takes it too. Throws: Error(host) when `dirname` cannot be
         written.
         """
@@ -39,6 +44,8 @@ class Saving:
 
         training = self._keep("save_persistables")
         mode = _mode("save_persistables", mode)
+        if mode in _CHANGING and not self._is_the_one_that("save_persistables", f"mode={mode}"):
+            return
         if format not in (None, "paddle"):
             raise Error(
                 "config",
@@ -116,6 +123,8 @@ class Saving:
         dirname = on_this_host("fleet.save_inference_model", dirname)
         refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
         kind = _mode("save_inference_model", mode)
+        if kind in _CHANGING and not self._is_the_one_that("save_inference_model", f"mode={kind}"):
+            return
         feeds, fetches = [str(name) for name in feeded_var_names], io.names_of(target_vars)
         self._pull_dense(training)
         path = os.path.join(str(dirname), "model")
@@ -169,10 +178,12 @@ class Saving:
         expired.
 
         threshold: accepted as in Paddle, whose tables have their thresholds in their configuration too.
-        Returns how many rows went. No row goes of a table without statistics, which is said where no table
-        has them.
+        Of trainers that all call it the first one does so, as in Paddle. Returns how many rows went. No row
+        goes of a table without statistics, which is said where no table has them.
         """
         training = self._keep("shrink")
+        if not self._is_the_one_that("shrink"):
+            return 0
         tables = [table for table in tables_of_all(training) if table.has_statistics]
         if not tables:
             warn_once(
@@ -235,6 +246,18 @@ class Saving:
                 stacklevel=3,
             )
         return training
+
+    def _is_the_one_that(self, call, arguments=""):
+        """Whether a call counts that changes the tables: of several trainers the first one's does, which the
+        others are told once."""
+        if not self._role.distributed or self.is_first_worker():
+            return True
+        warn_once(
+            f"{call} {arguments} on another trainer",
+            f"fleet.{call}({arguments}) has no effect on trainer {self._role.rank}: that of the first "
+            "trainer counts, and once for the job, as in Paddle",
+        )
+        return False
 
     def _pull_dense(self, training, scope=None):
         if self._role.distributed:
