@@ -114,6 +114,8 @@ def test_every_example_counts_once_though_its_trainer_is_killed(tmp_path, mode, 
     wanted, counts, said = train(tmp_path, mode, dataset, [ALL, ALL], [[1, 3], [2, 2]])
     assert counts == [2 * count for count in wanted], said
     assert "batches that were done before" in said
+    # The pass that was done as a whole; where there is one trainer it would end the job.
+    assert "gave no example" not in said
 
 
 def test_so_it_does_where_trainers_exchange_differences(tmp_path):

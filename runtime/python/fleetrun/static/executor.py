@@ -285,7 +285,8 @@ class Executor:
             if more:
                 _print_line(more)
         elastic.check()
-        if self.last_pass.examples == 0:
+        before = self.last_pass.skipped > 0 or self.last_pass.skipped_whole  # this process was started again
+        if self.last_pass.examples == 0 and not before:
             _tell_of_nothing(call, list(getattr(dataset, "filelist", [])))
 
 
