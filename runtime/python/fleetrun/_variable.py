@@ -266,6 +266,8 @@ class Parameter(Variable):
     @trainable.setter
     def trainable(self, trainable: bool) -> None:
         self.program.native.set_trainable(self.name, bool(trainable))
+        if trainable:
+            self.stop_gradient = False
 
     def __repr__(self) -> str:
         return "persist " + ("trainable " if self.trainable else "") + "param" + super().__repr__()[3:]

@@ -153,3 +153,24 @@ else:
 """).stdout
     assert said.splitlines() == ["Epoch 3: ReduceOnPlateau set learning rate to 0.25.",
                                  "Epoch 6: ReduceOnPlateau set learning rate to 0.125."]
+
+
+def test_a_parameter_with_stop_gradient_stays(run):
+    run("""
+import numpy as np
+import fleetrun.fluid as fluid
+
+x = fluid.data("x", [None, 3])
+still = fluid.layers.create_parameter([3], "float32", name="still", is_bias=True)
+still.stop_gradient = True  # as PGL's gat() has it
+again = fluid.layers.create_parameter([3], "float32", name="again", attr=fluid.ParamAttr(trainable=False))
+again.trainable = True
+loss = fluid.layers.mean(fluid.layers.square(x * again + still - 1.0))
+_, moved = fluid.optimizer.SGD(0.1).minimize(loss)
+assert [parameter.name for parameter, _ in moved] == ["again"] and still.trainable and again.trainable
+exe = fluid.Executor()
+exe.run(fluid.default_startup_program())
+for _ in range(2):
+    (value,) = exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=["still"])
+assert not value.any(), value
+""")

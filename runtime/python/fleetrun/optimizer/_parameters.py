@@ -40,8 +40,8 @@ def named(function: str, parameters: Any) -> set[str] | None:
 def moving(
     main: Program, chosen: set[str] | None, left_out: set[str], function: str, may_be_none: bool = False
 ) -> Iterator[None]:
-    """Within it only parameters of `chosen` (None: all), and none of `left_out`, are trainable, and no
-    gradient flows through other variables of `left_out`. Throws: Error(config) for names that there are not,
+    """Within it only parameters of `chosen` (None: all), and none of `left_out` or with stop_gradient, are
+    trainable, and no gradient flows through other variables of `left_out`. Throws: Error(config) for names that there are not,
     and where nothing is left to move unless
     may_be_none."""
     trained = [each for each in main.all_parameters() if each.trainable]
@@ -51,7 +51,11 @@ def moving(
         raise Error(
             "config", f"{function}: the program has no variable {unknown[0]}", "name those that it has"
         )
-    frozen = [each for each in trained if each.name in left_out or (chosen and each.name not in chosen)]
+    frozen = [
+        each
+        for each in trained
+        if each.stop_gradient or each.name in left_out or (chosen and each.name not in chosen)
+    ]
     if trained and len(frozen) == len(trained) and not may_be_none:
         raise Error(
             "config",
@@ -62,13 +66,13 @@ def moving(
     stopped = [each for each in stopped if not each.stop_gradient]
     try:
         for each in frozen:
-            each.trainable = False
+            main.native.set_trainable(each.name, False)
         for variable in stopped:
             variable.stop_gradient = True
         yield
     finally:
         for each in frozen:
-            each.trainable = True
+            main.native.set_trainable(each.name, True)
         for variable in stopped:
             variable.stop_gradient = False
 
