@@ -22,6 +22,9 @@ import po  # noqa: E402
 
 FILES = {path.stem: po.read(path) for path in sorted((ROOT / "runtime/language/zh_CN").glob("*.po"))}
 PAGES = sorted((MAN / "zh_CN").glob("*.in"))
+ENGLISH_ALONE = {"fleetrun-collective.7", "fleetrun-columns.5", "fleetrun-data.1", "fleetrun-design.7",
+                 "fleetrun-jobfile.5", "fleetrun-operators.7", "fleetrun-predict.1", "fleetrun-schema.5",
+                 "fleetrun-tables.7", "fleetrun-trace.1"}
 VALUE = re.compile(r"\{(?:n|word|text|sentence)\d?\}")
 MARKS = "，。；：、！？）"
 
@@ -214,6 +217,11 @@ def test_man_shows_the_page_without_a_complaint(page, tmp_path):
                           text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == ""
     assert "名称" in done.stdout and "另见" in done.stdout
+
+
+def test_every_page_has_its_chinese():
+    pages = {path.name.removesuffix(".in") for path in MAN.glob("fleetrun*.*")}
+    assert pages - {page.stem for page in PAGES} == ENGLISH_ALONE
 
 
 def test_every_page_is_installed():
