@@ -23,7 +23,7 @@ import po  # noqa: E402
 FILES = {path.stem: po.read(path) for path in sorted((ROOT / "runtime/language/zh_CN").glob("*.po"))}
 PAGES = sorted((MAN / "zh_CN").glob("*.in"))
 ENGLISH_ALONE = {"fleetrun-collective.7", "fleetrun-columns.5", "fleetrun-data.1", "fleetrun-design.7",
-                 "fleetrun-jobfile.5", "fleetrun-operators.7", "fleetrun-predict.1", "fleetrun-schema.5",
+                 "fleetrun-operators.7", "fleetrun-predict.1", "fleetrun-schema.5",
                  "fleetrun-tables.7", "fleetrun-trace.1"}
 VALUE = re.compile(r"\{(?:n|word|text|sentence)\d?\}")
 MARKS = "，。；：、！？）"
@@ -77,6 +77,10 @@ def test_no_chinese_is_left_of_a_setting_that_says_something_else():
 def test_each_variable_has_its_chinese():
     words_of_pages = {"Variable", "Default", "Attribute", "State", "No gradient."}
     assert english("variables") - words_of_pages == texts_of_tables("variables")
+
+
+def test_each_key_of_a_role_has_its_chinese():
+    assert english("roles") == texts_of_tables("role_keys")
 
 
 def test_each_command_has_its_chinese():
