@@ -22,7 +22,7 @@ import po  # noqa: E402
 
 FILES = {path.stem: po.read(path) for path in sorted((ROOT / "runtime/language/zh_CN").glob("*.po"))}
 PAGES = sorted((MAN / "zh_CN").glob("*.in"))
-ENGLISH_ALONE = {"fleetrun-design.7", "fleetrun-operators.7", "fleetrun-schema.5", "fleetrun-tables.7"}
+ENGLISH_ALONE = {"fleetrun-design.7", "fleetrun-operators.7", "fleetrun-tables.7"}
 VALUE = re.compile(r"\{(?:n|word|text|sentence)\d?\}")
 MARKS = "，。；：、！？）"
 
