@@ -171,7 +171,8 @@ def bold_in(text):
         words = re.findall(r'"[^"]*"|\S+', line)
         parts += [word.strip('"') for word in words[kind.index("B")::2]]
     words = {word.strip(" \"'“”,.;:（），。、") for part in parts for word in plain(part).split()}
-    return {word for word in words if re.fullmatch(r"[!-~]+", word) and re.search(r"\w[^A-Za-z]|[a-z][A-Z]", word)}
+    return {word for word in words
+            if re.fullmatch(r"[!-~]+", word) and re.search(r"\w[^A-Za-z]|[a-z][A-Z]", word)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -41,9 +41,8 @@ def moving(
     main: Program, chosen: set[str] | None, left_out: set[str], function: str, may_be_none: bool = False
 ) -> Iterator[None]:
     """Within it only parameters of `chosen` (None: all), and none of `left_out` or with stop_gradient, are
-    trainable, and no gradient flows through other variables of `left_out`. Throws: Error(config) for names that there are not,
-    and where nothing is left to move unless
-    may_be_none."""
+    trainable, and no gradient flows through other variables of `left_out`. Throws: Error(config) for names
+    that there are not, and where nothing is left to move unless may_be_none."""
     trained = [each for each in main.all_parameters() if each.trainable]
     parameters = {each.name for each in main.all_parameters()}
     unknown = sorted(name for name in left_out | (chosen or set()) if not main.has_var(name))
