@@ -181,6 +181,31 @@ table(entry=ShowClickEntry("shows", "click"))
     ]
 
 
+def test_hybrid_degrees_that_split_nothing_but_the_data_are_kept(run):
+    done = run(HEAD + """
+print(strategy.hybrid_configs["dp_degree"], strategy.hybrid_configs["sep_degree"])
+strategy.hybrid_configs = {"dp_degree": 2, "mp_degree": 1, "order": ["dp", "mp"]}
+strategy.hybrid_configs = {"sharding_degree": 2}
+print(strategy.hybrid_configs["dp_degree"], strategy.hybrid_configs["sharding_degree"])
+for wrong in ({"mp_degree": 2}, {"pp_degree": 4}, {"degree": 1}, 2):
+    try:
+        strategy.hybrid_configs = wrong
+    except paddle.Error as error:
+        print(error.what)
+""")
+    assert done.stdout.splitlines() == [
+        "-1 1", "2 2",
+        'DistributedStrategy.hybrid_configs["mp_degree"] = 2: a parameter lies on every trainer as a whole',
+        'DistributedStrategy.hybrid_configs["pp_degree"] = 4: a program runs as a whole on every trainer',
+        "fleetrun has no DistributedStrategy.hybrid_configs.degree; did you mean "
+        "DistributedStrategy.hybrid_configs.pp_degree?",
+        "DistributedStrategy.hybrid_configs = 2 is not a dict",
+    ]
+    assert done.stderr.splitlines() == [
+        'fleetrun: warning: DistributedStrategy.hybrid_configs["sharding_degree"] = 2 has no effect: every '
+        "trainer keeps all parameters, and averages with all others"]
+
+
 @pytest.mark.parametrize("optimizer, a_sync, steps, expected", [
     ("Adam(0.25)", True, 0, "adam_d2sum(learning_rate=0.25, epsilon=1e-08)"),
     ("Adam(0.25, epsilon=1e-4)", False, 0, "adam_d2sum(learning_rate=0.25, epsilon=1e-08)"),

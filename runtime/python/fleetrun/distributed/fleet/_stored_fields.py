@@ -49,10 +49,28 @@ _CONFIGS = (
     "qat_configs",
 )
 
+# How many ways each split the job: those whose one value leaves every trainer a whole program.
+_HYBRID = {
+    "dp_degree": -1,
+    "mp_degree": 1,
+    "pp_degree": 1,
+    "sharding_degree": 1,
+    "sep_degree": 1,
+    "mp_configs": {},
+    "pp_configs": {},
+    "sharding_configs": {},
+}
+_SPLITS = {
+    "mp_degree": "tensor_parallel",
+    "pp_degree": "pipeline",
+    "sep_degree": "tensor_parallel",
+}
+
 DEFAULTS = {
     **_UNUSED,
     **{name: default for name, (default, _) in _REFUSED.items()},
     **{name: {} for name in _CONFIGS},
+    "hybrid_configs": _HYBRID,
 }
 
 
@@ -94,6 +112,8 @@ def checked(name, given, current):
         if not isinstance(given, dict):
             raise Error("config", f"{_OWNER}.{name} = {given!r} is not a dict")
         return {**current, **given}
+    if name == "hybrid_configs":
+        return {**current, **_checked_hybrid(given)}
     default = DEFAULTS[name]
     if type(given) is not type(default):
         return left(f"{_OWNER}.{name}", given, current)
@@ -102,4 +122,25 @@ def checked(name, given, current):
     if name in _REFUSED:
         raise Error("config", f"{_OWNER}.{name} = {given!r}: {_REFUSED[name][1]}", f"leave it at {default!r}")
     warn_once(f"{_OWNER}.{name}", f"{_OWNER}.{name} = {given!r} has no effect")
+    return given
+
+
+def _checked_hybrid(given):
+    """The degrees of hybrid_configs: trainers split the data, and nothing else is split."""
+    name = f"{_OWNER}.hybrid_configs"
+    if not isinstance(given, dict):
+        raise Error("config", f"{name} = {given!r} is not a dict")
+    for key, value in given.items():
+        if key not in _HYBRID and key != "order":
+            raise Error("config", missing(name, key, _HYBRID))
+        if key in _SPLITS and value != 1:
+            raise Error(
+                "config", f'{name}["{key}"] = {value!r}: {_REFUSED[_SPLITS[key]][1]}', "leave it at 1"
+            )
+    if given.get("sharding_degree", 1) != 1:
+        warn_once(
+            f"{name}.sharding_degree",
+            f'{name}["sharding_degree"] = {given["sharding_degree"]!r} has no effect: every trainer keeps '
+            "all parameters, and averages with all others",
+        )
     return given
