@@ -114,12 +114,17 @@ _IN_FLEET = {
 }
 
 
+# Static scripts import these beside what they use. They have no names: each is refused where it is used.
+_IMPORTED_ALONE = "fluid.dygraph fluid.dygraph.base fluid.dygraph.nn base.dygraph base.dygraph.base"
+
+
 def _homes() -> "dict[str, str]":
     """{module of Paddle: module here}, without the package's name; "" for one of its children's names."""
     homes = {f"{fleet}.{name}": home for fleet in _FLEETS for name, home in _IN_FLEET.items()}
     for line in _TEXT.split("\n"):
         home, _, names = line.partition(":")
         homes.update(dict.fromkeys(names.split(), home))
+    homes.update(dict.fromkeys(_IMPORTED_ALONE.split(), ""))
     for name in list(homes):
         parts = name.split(".")
         for count in range(1, len(parts)):

@@ -126,6 +126,29 @@ for name in HOMES:
 """, PYTHONPATH=package + "/_compat")
 
 
+def test_modules_of_dynamic_mode_may_be_imported_and_not_used(run, package):
+    run("""
+import paddle
+import paddle.fluid as fluid
+import paddle.fluid.dygraph.nn as nn
+from paddle.fluid import dygraph
+assert fluid.dygraph is dygraph and not hasattr(dygraph, "guard")
+for use in ("dygraph.guard()", "nn.Linear(1, 1)", "dygraph.base.to_variable(1)", "fluid.dygraph.Layer"):
+    try:
+        eval(use)
+    except AttributeError as error:
+        assert "belongs to dynamic mode" in str(error), error
+    else:
+        raise SystemExit(use)
+try:
+    from paddle.fluid.dygraph import Linear
+except ImportError as error:
+    assert "paddle.fluid.dygraph.Linear: it belongs to dynamic mode" in str(error), error
+else:
+    raise SystemExit("imported")
+""", PYTHONPATH=package + "/_compat")
+
+
 def test_modules_of_nested_lists_and_loggers_are_those_of_paddle(run, package):
     run("""
 import logging
