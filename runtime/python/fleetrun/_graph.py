@@ -19,6 +19,7 @@ from fleetrun import _mode, _native
 from fleetrun._dtypes import DTypeLike
 from fleetrun._error import Error
 from fleetrun._lazy import MissingName
+from fleetrun._one_block import OneBlock
 from fleetrun._param_attr import ParamAttr, ParamLike, to_attr
 from fleetrun._scope import Scope, global_scope
 from fleetrun._variable import Parameter, Variable
@@ -105,7 +106,7 @@ class SideTable(Generic[T]):
         program.sides[self] = value
 
 
-class Program:
+class Program(OneBlock):
     """A graph: variables and operators in order. random_seed 0: fresh random numbers in every run of a
     start-up program."""
 
@@ -133,32 +134,6 @@ class Program:
     @random_seed.setter
     def random_seed(self, seed: int) -> None:
         self.native.random_seed = int(seed)
-
-    def global_block(self) -> Program:
-        """The one block that a program has: itself."""
-        return self
-
-    current_block = global_block
-
-    @property
-    def program(self) -> Program:
-        """Of a block: the program."""
-        return self
-
-    @property
-    def blocks(self) -> list[Program]:
-        """The one block."""
-        return [self]
-
-    def block(self, index: int) -> Program:
-        """The one block, 0. Throws: Error(config) for another."""
-        if index != 0:
-            raise Error("config", f"Program.block({index}): a program has one block", "use global_block()")
-        return self
-
-    num_blocks = 1
-    idx = 0
-    parent_idx = -1
 
     @contextlib.contextmanager
     def _lr_schedule_guard(self, is_with_opt: bool = False) -> Iterator[None]:

@@ -132,6 +132,27 @@ assert [np.array(one).reshape(-1).tolist() for one in got] == [[0, 4, 8], [0, 6,
 """
 
 
+def test_what_is_computed_in_a_loop_cannot_be_sent_to_another_block(run):
+    done = run("""
+import fleetrun
+import fleetrun.fluid as fluid
+
+program = fluid.default_main_program()
+program.current_block_idx = program.current_block_idx
+i, n = (fluid.layers.fill_constant([1], "int64", value) for value in (0, 3))
+cond = fluid.layers.less_than(i, n)
+with fluid.layers.While(cond).block():
+    for of in (program, fluid.default_main_program()):
+        try:
+            of.current_block_idx = -1
+        except fleetrun.Error as error:
+            print(error.what)
+    fluid.layers.increment(i)
+    fluid.layers.less_than(i, n, cond=cond)
+""")
+    assert done.stdout == "Program.current_block_idx = -1: a program has one block\n" * 2
+
+
 def test_loops_read_and_write_arrays(run):
     run(LOOP)
 
