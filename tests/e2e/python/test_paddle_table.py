@@ -34,13 +34,11 @@ for section, decided in names.items():
         counts[word] = counts.get(word, 0) + 1
         if word != "here" and word not in reasons:
             wrong.append(f"{section}.{name}: no reason {word}")
-        if name == "*":
-            said = str(owner) if isinstance(owner, ModuleNotFoundError) else "it is there"
-        elif isinstance(owner, ModuleNotFoundError):
+        if isinstance(owner, ModuleNotFoundError):
             said = str(owner)
         else:
-            try:
-                getattr(owner, name)
+            try:  # a module that may be imported and has no names says so of any
+                getattr(owner, "any_name" if name == "*" else name)
                 said = "here"
             except AttributeError as error:
                 said = str(error)
