@@ -47,7 +47,8 @@ bool FastForward::sum(std::uint64_t number) {
 void FastForward::find_counted(std::uint64_t data, Begun& begun) {
   const std::vector<wire::EpochMark>& marks = done_.marks;
   const auto in_turn = begun.number - 1;
-  if (in_turn < marks.size() && marks[in_turn].data == data) return;
+  if (in_turn < marks.size() && (data == 0 || marks[in_turn].data == 0 || marks[in_turn].data == data))
+    return;
   std::uint64_t at = marks.size();
   while (at > in_turn && marks[at - 1].data != data) --at;
   if (at <= in_turn) {

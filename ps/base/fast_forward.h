@@ -1,7 +1,7 @@
 // How a trainer that was started again catches up: it runs its script from the beginning, and what the
 // process before it had done there is done. The servers say how much that is; in the epoch that was under way
-// they may differ by a step. Where trainers do not wait for each other, a script may also begin later than
-// the one before, as one does that reads what days are left: its epochs are known by their data.
+// they may differ by a step. A script may also begin later than the one before, as one does that reads what
+// days are left: its epochs are known by their data.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class FastForward {
       std::vector<std::uint64_t> steps = {};
     };
     std::vector<Epoch> servers = {};
-    /// By epoch, where they are counted; empty in sync mode.
+    /// By epoch, where the servers keep them.
     std::vector<wire::EpochMark> marks = {};
     /// The last of them was not completed.
     bool is_cut = false;
@@ -54,7 +54,7 @@ class FastForward {
   /// The script's next barrier, sum or epoch has this number; whether it was complete before.
   bool barrier(std::uint64_t number);
   bool sum(std::uint64_t number);
-  /// data: as wire::EpochMark::data; matters where epochs are counted.
+  /// data: as wire::EpochMark::data; 0 stands for any.
   /// Throws: Error(config) when the epoch was under way with another number of threads.
   Begun begin_epoch(std::uint64_t number, std::uint32_t threads, std::uint64_t data = 0);
 

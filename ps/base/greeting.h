@@ -12,7 +12,7 @@ namespace fleetrun::ps::wire {
 /// How a trainer comes. Its process is the one that it was, and what it did before its goodbye is nothing
 /// to go on after:
 inline constexpr std::uint32_t kBeginsAnew = 1;
-/// Its epochs are counted, where trainers do not wait for each other.
+/// What its epochs are over is kept; where trainers do not wait for each other, their steps are counted.
 inline constexpr std::uint32_t kCountsEpochs = 2;
 
 /// What it finds (HelloAnswer::finds). Another process of this trainer has pushed, and nobody knows how far
@@ -48,7 +48,7 @@ struct EpochMark {
 };
 struct Greeting : HelloAnswer {
   std::vector<std::uint64_t> steps = {};  // in its last epoch, by thread
-  std::vector<EpochMark> epochs = {};     // where they are counted
+  std::vector<EpochMark> epochs = {};     // where they are kept
 };
 struct BeginEpoch {
   std::uint32_t threads = 0;

@@ -89,7 +89,7 @@ void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)
 }
 
 bool ChannelClient::counts_epochs() const noexcept {
-  return options_.counts_epochs && options_.identity == 0;
+  return options_.mode != Mode::sync && options_.counts_epochs && options_.identity == 0;
 }
 
 void ChannelClient::begin_epoch(const EpochStart& epoch) {
@@ -100,6 +100,14 @@ void ChannelClient::begin_epoch(const EpochStart& epoch) {
   has_left_epoch_ = begun.leaves_cut;
   barriers_.raise(begun.barriers);
   sums_.raise(begun.sums);
+  if (begun.leaves_cut && options_.mode == Mode::sync) {
+    throw Error(ErrorKind::config,
+                "trainer " + std::to_string(options_.trainer) +
+                    " was started again in the middle of a pass, and now begins one over other data or "
+                    "batches, while the other trainers wait for it in that pass",
+                "in sync mode a script begins with the pass that was under way, or an earlier one; or start "
+                "all trainers again together: --restart=trainer=group");
+  }
   if (!begun.is_known) {
     Header head = header(Method::begin_epoch);
     head.sequence = begun.number;

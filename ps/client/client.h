@@ -53,8 +53,8 @@ struct ClientOptions {
   /// Whatever a trainer of this rank did before is not this client's: it was the same process, which has said
   /// goodbye since.
   bool begins_anew = false;
-  /// StepClient::counts_epochs(): in all modes but sync,
-  /// for a script that begins anew when its process does.
+  /// For a script that begins anew when its process does: the servers keep what its epochs are over, and
+  /// StepClient::counts_epochs(), in all modes but sync.
   bool counts_epochs = false;
   /// How rows and gradients travel; what shortening cuts off gradients is added to later ones
   /// (ps/client/error_feedback.h).

@@ -200,7 +200,7 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
                                            " threads; at most " + std::to_string(wire::kMaxThreads) + " fit");
       }
       if (options.mode == Mode::sync)
-        return gather(BarrierService::Kind::begin_epoch, {static_cast<double>(epoch.threads)});
+        return gather(BarrierService::Kind::begin_epoch, BarrierService::values_of(epoch));
       barrier_service.begin_counted({header.trainer, header.incarnation}, header.sequence, epoch);
       when_safe([answer = std::exchange(respond, nullptr)] { answer(Message()); });
       return true;

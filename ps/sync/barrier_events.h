@@ -35,7 +35,7 @@ struct RoundDone {
     std::uint64_t number = 0;
     std::vector<double> values;
   };
-  std::uint32_t kind = 0;  // BarrierService::Kind
+  std::uint32_t kind = 0;  // BarrierService::Kind; the values of its parts are as there
   std::vector<Part> parts;
 };
 /// A trainer takes part in the epoch that is under way.

@@ -36,6 +36,18 @@ Outcome copy_of(const Outcome& outcome, std::size_t values) {
   return out;
 }
 
+// 32 bits at a time: a double holds them exactly.
+constexpr std::size_t kEpochValues = 7;
+
+wire::BeginEpoch epoch_of(std::span<const double> values) {
+  const auto whole = [&](std::size_t at) {
+    return (static_cast<std::uint64_t>(values[at]) << 32) + static_cast<std::uint64_t>(values[at + 1]);
+  };
+  wire::BeginEpoch epoch{static_cast<std::uint32_t>(values.front())};
+  if (values.size() == kEpochValues) epoch.mark = {whole(1), whole(3), whole(5)};
+  return epoch;
+}
+
 Error another_came(std::uint32_t trainer) {
   return Error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came");
 }
@@ -46,6 +58,15 @@ std::function<void()> answer_with(Respond respond, const Error& error) {
 }
 
 }  // namespace
+
+std::vector<double> BarrierService::values_of(const wire::BeginEpoch& epoch) {
+  std::vector<double> values{static_cast<double>(epoch.threads)};
+  for (const std::uint64_t part : {epoch.mark.data, epoch.mark.barriers, epoch.mark.sums}) {
+    values.push_back(static_cast<double>(part >> 32));
+    values.push_back(static_cast<double>(part & 0xffffffffu));
+  }
+  return values;
+}
 
 BarrierService::BarrierService(std::string server, std::uint32_t trainers, Hooks hooks,
                                std::uint64_t generation)
@@ -112,7 +133,9 @@ BarrierService::Rounds BarrierService::rounds(std::uint32_t trainer) const {
 
 std::vector<std::uint64_t> BarrierService::steps(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
-  return counted_.knows(trainer) ? counted_.steps(trainer) : epoch_.steps(trainer);
+  // In sync mode the steps that are being applied are the trainer's, too.
+  const bool are_counted = hooks_.goes_on == GoesOn::where_counted && counted_.knows(trainer);
+  return are_counted ? counted_.steps(trainer) : epoch_.steps(trainer);
 }
 
 bool BarrierService::is_cut(std::uint32_t trainer) const {
@@ -273,7 +296,7 @@ void BarrierService::gather(Kind kind, std::uint32_t trainer, std::vector<double
     return respond(*error);
   }
   if (kind == Kind::begin_epoch && !trainer_registry_.has_joined(trainer) && epoch_.is_under_way()) {
-    const auto threads = static_cast<std::uint32_t>(values.at(0));
+    const std::uint32_t threads = epoch_of(values).threads;
     keep(EpochJoined{trainer, threads, number});
     join_epoch(trainer, threads, number);
     lock.unlock();
@@ -301,6 +324,7 @@ Outcome BarrierService::earlier_outcome(Kind kind, std::uint32_t trainer, std::u
 void BarrierService::join_epoch(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
   trainer_registry_.join(trainer);
   epoch_.join(trainer, threads);
+  counted_.begin(trainer, number, {threads});
   completed_[static_cast<std::size_t>(Kind::begin_epoch)][trainer] = {
       number, std::make_shared<Outcome>(Message()), 0};
 }
@@ -450,8 +474,10 @@ void BarrierService::begin_epoch(const BarrierRounds::Round& round) {
   std::map<std::uint32_t, std::uint32_t> threads;
   for (const auto& [trainer, entry] : round) {
     // A trainer that said goodbye after it began takes no part any more.
-    if (!trainer_registry_.is_done(trainer))
-      threads[trainer] = static_cast<std::uint32_t>(entry.values.at(0));
+    if (trainer_registry_.is_done(trainer)) continue;
+    const wire::BeginEpoch epoch = epoch_of(entry.values);
+    threads[trainer] = epoch.threads;
+    counted_.begin(trainer, entry.number, epoch);
   }
   epoch_.begin(threads);
 }

@@ -54,6 +54,8 @@ class BarrierService {
   enum class Kind { barrier, all_reduce, begin_epoch };
   static constexpr std::size_t kKinds = 3;
   using Rounds = std::array<std::uint64_t, kKinds>;
+  /// An epoch as a round's values; the number of threads alone stands for one that nothing else is known of.
+  static std::vector<double> values_of(const wire::BeginEpoch& epoch);
 
   BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t generation = 0);
 
@@ -69,9 +71,9 @@ class BarrierService {
   Rounds rounds(std::uint32_t trainer) const;
   /// The steps of the trainer's threads in its last epoch, also those that are being applied.
   std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
-  /// Whether its last epoch is counted, and was not completed.
+  /// Whether its epochs are kept, and the last was not completed.
   bool is_cut(std::uint32_t trainer) const;
-  /// Its epochs, where they are counted.
+  /// Its epochs, where they are kept.
   std::vector<wire::EpochMark> marks(std::uint32_t trainer) const;
   /// Calls `then` once none of them is being applied: who goes on after them pulls what they have made.
   void when_applied(std::uint32_t trainer, std::function<void()> then);
@@ -92,7 +94,7 @@ class BarrierService {
   bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
   /// It was given time to come back: it is lost when it has not. True then.
   bool give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
-  /// values: none for a barrier, the addends for all_reduce, the number of threads for begin_epoch. number:
+  /// values: none for a barrier, the addends for all_reduce, values_of() for begin_epoch. number:
   /// as the trainer counts its calls of the kind, which makes it the same call when it comes again;
   /// 0 where it does not.
   void gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,

@@ -1,8 +1,8 @@
-// The epochs of trainers that do not wait for each other: what each trainer has begun, and how many steps of
-// its threads are in the tables. A trainer that is started again goes on after them.
+// The epochs that each trainer has begun, and where trainers do not wait for each other how many steps of its
+// threads are in the tables. A trainer that is started again goes on after them.
 //
-// A trainer that pushes outside of these epochs (a loop of its own over its data) is counted no more: nobody
-// could tell how far it was.
+// A trainer that then pushes outside of these epochs (a loop of its own over its data) is counted no more:
+// nobody could tell how far it was.
 //
 // Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
@@ -20,7 +20,7 @@ namespace fleetrun::ps {
 
 class CountedEpochs {
  public:
-  /// The trainer's epochs are to be counted.
+  /// The trainer's epochs are to be kept.
   void expect(std::uint32_t trainer) { trainers_.try_emplace(trainer); }
   /// Its epoch of this number, from 1; one that was begun before goes on.
   void begin(std::uint32_t trainer, std::uint64_t number, const wire::BeginEpoch& epoch);

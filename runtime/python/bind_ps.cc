@@ -104,8 +104,7 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
                             generation, launcher, identity, was_here(trainer)}]() mutable {
     const Environ environ = Environ::of_process();
     ps::read_environment(environ, options);
-    options.counts_epochs =
-        counts_epochs && options.mode != ps::Mode::sync && ps::recover_within_of(environ).count() > 0;
+    options.counts_epochs = counts_epochs && ps::recover_within_of(environ).count() > 0;
     auto connected = ps::connect(endpoints, options,
                                  {.access = ps::access_of(environ),
                                   .transport = ps::transport_of(environ),

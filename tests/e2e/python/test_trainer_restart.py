@@ -15,7 +15,7 @@ import numpy
 import fleetrun as paddle
 import fleetrun.distributed.fleet as fleet
 
-PLAN, DATASET, STEPS = json.loads(sys.argv[1]), sys.argv[2], 6
+PLAN, DATASET, SCRIPT, STEPS = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3], 6
 paddle.enable_static()
 paddle.seed(1)
 fleet.init(is_collective=False)
@@ -48,11 +48,16 @@ else:
     if DATASET == "InMemoryDataset":
         dataset.load_into_memory()
     for now in (1, 2):
+        if SCRIPT == "resumes":
+            dataset.set_filelist(fleet.util.get_file_shard([f"part-{i + 3 * (now - 1)}" for i in range(3)]))
+            if os.path.exists(f"done-{rank}-{now}"):
+                continue
         if DATASET == "InMemoryDataset":
             dataset.local_shuffle()
         exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"],
                                print_period=1)
         seen.append(fleet.util.all_gather(now * 10 + rank))
+        open(f"done-{rank}-{now}", "w").close()
 fleet.barrier_worker()
 if fleet.is_first_worker():
     fleet.save_persistables(exe, os.path.abspath("model"))
@@ -79,12 +84,14 @@ def write_data(directory):
                 file.write(f"{many} {ids} 4 {values} 1 {(i % 5) / 5:.1f}\n")
 
 
-def train(directory, dataset, plan, *flags):
-    """What the trainers saw, the files of the saved model, and what the job said."""
+def train(directory, dataset, plan, *flags, script="repeats"):
+    """What the trainers saw, the files of the saved model, and what the job said. A script that "resumes" has
+    files of its own for each pass, and leaves out those that it has behind it."""
     directory.mkdir()
     write_data(directory)
     (directory / "reader.py").write_text(READER)
-    text = run(directory, TRAIN, 1, plan, [json.dumps(plan), dataset], "--restart=trainer=process", *flags)
+    arguments = [json.dumps(plan), dataset, script]
+    text = run(directory, TRAIN, 1, plan, arguments, "--restart=trainer=process", *flags)
     seen = [json.loads((directory / f"seen-{rank}").read_text()) for rank in range(2)]
     model = {path.name: path.read_bytes() for path in sorted(directory.glob("model/**/*")) if path.is_file()}
     assert model
@@ -101,6 +108,14 @@ def test_a_trainer_that_is_killed_in_the_first_and_in_the_second_pass_changes_no
         if dataset != "steps":
             assert "this trainer was started again: the pass was done before" in said
             assert "batches that were done before" in said
+
+
+def test_a_script_that_leaves_out_the_pass_that_it_has_behind_it_goes_on_in_the_next(tmp_path):
+    calm_seen, calm, _ = train(tmp_path / "calm", "QueueDataset", [], script="resumes")
+    seen, killed, said = train(tmp_path / "killed", "QueueDataset", [[2, 1], [2, 2]], script="resumes")
+    assert seen[0] == calm_seen[0] and seen[1] == calm_seen[1][1:], said
+    assert killed == calm, said
+    assert "batches that were done before" in said
 
 
 def test_a_global_shuffle_that_the_other_trainers_have_behind_them_is_refused():

@@ -21,6 +21,7 @@
 using namespace fleetrun::ps;
 using fleetrun::Error;
 using fleetrun::ErrorKind;
+using fleetrun::tests::text_of;
 using fleetrun::tests::UnreliableCall;
 using fleetrun::tests::UnreliableExchange;
 using fleetrun::tests::UnreliableLink;
@@ -113,7 +114,7 @@ using Servers = std::vector<std::unique_ptr<Server>>;
 std::unique_ptr<Client> connect(Life& life, const Servers& servers, const TrainerMode& mode,
                                 std::uint32_t trainer, std::uint64_t incarnation) {
   ClientOptions options{trainer, kTrainers, mode.mode, server_tables(mode.mode, mode.tables)};
-  options.counts_epochs = mode.mode != Mode::sync;
+  options.counts_epochs = true;
   std::vector<std::unique_ptr<Channel>> channels;
   Welcome welcome;
   for (std::uint32_t rank = 0; rank < servers.size(); ++rank) {
@@ -144,6 +145,7 @@ struct Job {
   std::uint32_t dying = 1;  // the trainer that dies
   std::vector<Death> deaths = {};
   bool skips = true;       // its script asks which batches it need not compute
+  bool resumes = false;    // its script leaves out the epochs that one before it had behind it
   std::string keeps = {};  // where servers keep what they have
   TrainerMode mode = mode_of(Mode::sync);
 };
@@ -239,20 +241,27 @@ void train_apart(Client& client, std::uint32_t trainer, std::uint32_t epoch, boo
   }
 }
 
-/// What a trainer's script does.
-void script(Client& client, std::uint32_t trainer, const Job& job, bool& sums_are_right) {
+/// What a trainer's script does. `done`: how many epochs it had behind it, in all lives.
+void script(Client& client, std::uint32_t trainer, const Job& job, bool& sums_are_right,
+            std::uint32_t& done) {
   const Mode mode = job.mode.mode;
   if (trainer == 0) client.set_dense(1, std::array<float, 3>{0.5f, -0.25f, 2.0f});
   client.barrier();
-  for (std::uint32_t epoch = 0; epoch < kPasses; ++epoch) {
+  const auto sum_up = [&](std::uint32_t epoch) {
     std::array<double, 2> sum{1.0 + trainer, 10.0 * epoch};
     client.all_reduce_sum(sum);
     sums_are_right = sums_are_right && sum == std::array<double, 2>{3.0, 20.0 * epoch};
+  };
+  for (std::uint32_t epoch = job.resumes ? done : 0; epoch < kPasses; ++epoch) {
+    if (!job.resumes) sum_up(epoch);
     if (mode == Mode::geo)
       train_apart(client, trainer, epoch, job.skips);
     else
       train_together(client, trainer, epoch, job.skips, mode);
+    // Where a script begins later, the servers know which sum is meant once an epoch has begun.
+    if (job.resumes) sum_up(epoch);
     client.barrier();
+    done = epoch + 1;
   }
   client.goodbye();
 }
@@ -327,15 +336,17 @@ Outcomes run(const Job& job) {
   std::jthread survivor([&] {
     Life life;
     const auto client = connect(life, servers, job.mode, other, 1);
-    script(*client, other, job, sums[other]);
+    std::uint32_t done = 0;
+    script(*client, other, job, sums[other], done);
   });
+  std::uint32_t done = 0;
   std::uint64_t requests = 0;
   for (std::size_t number = 0; number <= job.deaths.size(); ++number) {
     Life life{number < job.deaths.size() ? job.deaths[number] : Death{}};
     const std::uint64_t incarnation = 100 + number;
     try {
       const auto client = connect(life, servers, job.mode, job.dying, incarnation);
-      script(*client, job.dying, job, sums[job.dying]);
+      script(*client, job.dying, job, sums[job.dying], done);
     } catch (const Error& error) {
       REQUIRE_MESSAGE(life.is_dead(), error.what());
     }
@@ -370,7 +381,9 @@ Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
           [&] { clients[trainer] = connect(lives[trainer], servers, job.mode, trainer, 1 + trainer); });
     }
     const auto live = [&](std::uint32_t trainer) {
-      if (clients[trainer]) unless_dead([&] { script(*clients[trainer], trainer, job, sums[trainer]); });
+      std::uint32_t done = 0;
+      if (clients[trainer])
+        unless_dead([&] { script(*clients[trainer], trainer, job, sums[trainer], done); });
     };
     std::jthread other([&] { live(1 - job.dying); });
     live(job.dying);
@@ -383,7 +396,8 @@ Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
   std::array<Life, kTrainers> lives;
   const auto live = [&](std::uint32_t trainer) {
     const auto client = connect(lives[trainer], servers, job.mode, trainer, 11 + trainer);
-    script(*client, trainer, job, sums[trainer]);
+    std::uint32_t done = 0;
+    script(*client, trainer, job, sums[trainer], done);
   };
   {
     std::jthread other([&] { live(1 - job.dying); });
@@ -436,6 +450,49 @@ TEST_CASE("a trainer may die at every request, and every example counts once") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("so may one whose script leaves out the epochs that it has behind it") {
+  for (const Mode mode : {Mode::sync, Mode::async}) {
+    for (const std::uint32_t servers : {1u, 2u}) {
+      Job job{.servers = servers, .resumes = true, .mode = mode_of(mode)};
+      const Outcomes calm = run(job);
+      REQUIRE(calm.shows == shows_of_all_examples());
+      for (std::uint64_t at = 1; at <= calm.requests; ++at) {
+        job.deaths = {{at, at % 2 == 0}, {1 + at * 7 % calm.requests, at % 3 == 0}};
+        CAPTURE(to_string(mode));
+        CAPTURE(servers);
+        CAPTURE(at);
+        const Outcomes killed = run(job);
+        CHECK(killed.sums_are_right);
+        CHECK(killed.shows == calm.shows);
+        if (mode == Mode::sync && servers == 1) CHECK(killed.values == calm.values);
+      }
+    }
+  }
+}
+
+TEST_CASE("in sync mode a script that goes on with other data is refused") {
+  const Job job;
+  const Servers servers = start_servers(job);
+  for (const std::uint64_t data : {7u, 8u}) {
+    Life life;
+    const auto client = connect(life, servers, job.mode, 0, data);
+    if (data == 7) {
+      std::jthread other([&] {
+        Life others;
+        connect(others, servers, job.mode, 1, 1)->begin_epoch({kThreads, 7});
+      });
+      client->begin_epoch({kThreads, data});
+    } else {
+      CHECK(text_of([&] {
+              client->begin_epoch({kThreads, data});
+            })
+                .starts_with("trainer 0 was started again in the middle of a pass, and now begins one over "
+                             "other data"));
+    }
+    servers[0]->lost(0, data);
   }
 }
 

@@ -107,6 +107,10 @@ TEST_CASE("where epochs are counted, they are known by their data") {
     CHECK(before.skip_steps(1) == 2);
     CHECK(!before.is_ahead_somewhere());
   }
+  SUBCASE("data that nothing is known of are those in turn") {
+    CHECK(before.begin_epoch(1, 2, 0).number == 1);
+    CHECK(before.begin_epoch(2, 2, 71).number == 2);
+  }
   SUBCASE("other data are new, and everything is done before them") {
     before.barrier(1);
     const FastForward::Begun fresh = before.begin_epoch(1, 3, 99);
