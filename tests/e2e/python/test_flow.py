@@ -120,6 +120,12 @@ def test_a_trainer_that_forgets_to_say_goodbye_says_it_at_its_end(tmp_path, job)
 
 def test_a_server_ends_with_0_when_it_is_asked_to(tmp_path, start, ports):
     flow.write(tmp_path)
+    # What a script does behind run_server() is its end: being asked again does not cut it off.
+    train = (tmp_path / "train.py").read_text()
+    served = "    fleet.run_server()\n"
+    asked_again = "    import signal\n    os.kill(os.getpid(), signal.SIGTERM)\n    print('its end')\n"
+    assert train.count(served) == 1
+    (tmp_path / "train.py").write_text(train.replace(served, served + asked_again))
     server = start([sys.executable, "train.py", "1", "async"], **flow.server_environment(ports(1)[0]))
     for line in server.stdout:
         if "running server with rank id: 0" in line:
@@ -127,7 +133,7 @@ def test_a_server_ends_with_0_when_it_is_asked_to(tmp_path, start, ports):
     else:
         pytest.fail("the server did not say that it runs")
     server.send_signal(signal.SIGTERM)
-    finish(server)
+    assert "its end" in finish(server)
 
 
 def test_a_port_in_use_is_named(tmp_path, start):

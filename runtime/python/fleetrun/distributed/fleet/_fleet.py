@@ -328,6 +328,8 @@ class Fleet(Minimizing, Saving):
                 "config", "fleet.run_server before fleet.init_server", "call fleet.init_server() first"
             )
         self._server.wait()
+        # What the script does from here on is its end, which whoever asks for that now waits for.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._server = None
 
     # ---- trainers ----
