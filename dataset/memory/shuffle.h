@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/mix.h"
+
 namespace fleetrun::dataset {
 
 /// Random 64-bit words. Source: SplitMix64 (Steele, Lea, Flood 2014), a counter under a mixing function:
@@ -13,8 +15,8 @@ namespace fleetrun::dataset {
 class RandomWords {
  public:
   RandomWords(std::uint64_t seed, std::uint64_t stream) noexcept
-      : state_(mix(mix(seed + kStep) ^ mix(stream + 2 * kStep))) {}
-  std::uint64_t next() noexcept { return mix(state_ += kStep); }
+      : state_(mix(split_mix(seed) ^ split_mix(stream + kGoldenGamma))) {}
+  std::uint64_t next() noexcept { return mix(state_ += kGoldenGamma); }
   /// A number below `bound`, which is above 0. (The bias is below bound / 2^64.)
   std::uint64_t below(std::uint64_t bound) noexcept {
     __extension__ using Wide = unsigned __int128;
@@ -22,12 +24,6 @@ class RandomWords {
   }
 
  private:
-  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15ULL;
-  static constexpr std::uint64_t mix(std::uint64_t word) noexcept {
-    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    word = (word ^ (word >> 27)) * 0x94d049bb133111ebULL;
-    return word ^ (word >> 31);
-  }
   std::uint64_t state_;
 };
 

@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/mix.h"
+
 namespace fleetrun::dataset {
-namespace {
-
-/// A bijection. Source: Stafford's variant 13 of the finalizer of SplitMix64.
-constexpr std::uint64_t mix(std::uint64_t word) noexcept {
-  word ^= word >> 30;
-  word *= 0xbf58476d1ce4e5b9ULL;
-  word ^= word >> 27;
-  word *= 0x94d049bb133111ebULL;
-  word ^= word >> 31;
-  return word;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void DistinctCount::add(std::uint64_t value) {
   add_mixed(mix(value));

@@ -13,6 +13,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
+#include "runtime/base/mix.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -198,24 +199,18 @@ class ClauseReader {
   std::set<std::string, std::less<>> seen_;
 };
 
-std::uint64_t mixed(std::uint64_t state) noexcept {
-  state += 0x9e3779b97f4a7c15;
-  state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
-  state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
-  return state ^ (state >> 31);
-}
-
 enum class Draw : std::uint64_t { chance, moment, delay, process };
 
 /// What is drawn for one clause in one attempt.
 class Dice {
  public:
   Dice(std::uint64_t seed, std::size_t clause, int attempt)
-      : state_(mixed(mixed(seed) ^ mixed(clause + 1) ^ (mixed(static_cast<std::uint64_t>(attempt)) << 1))) {}
+      : state_(split_mix(split_mix(seed) ^ split_mix(clause + 1) ^
+                         (split_mix(static_cast<std::uint64_t>(attempt)) << 1))) {}
 
   /// 0 ≤ x < 1
   double fraction(Draw purpose, std::size_t index) const noexcept {
-    const std::uint64_t bits = mixed(state_ ^ mixed(index * 8 + static_cast<std::uint64_t>(purpose)));
+    const std::uint64_t bits = split_mix(state_ ^ split_mix(index * 8 + static_cast<std::uint64_t>(purpose)));
     return static_cast<double>(bits >> 11) * 0x1p-53;
   }
 

@@ -7,10 +7,10 @@
 #include <limits>
 #include <string>
 
-#include "ps/base/hash.h"
 #include "ps/base/key_partition.h"
 #include "ps/base/row_copy.h"
 #include "runtime/base/error.h"
+#include "runtime/base/mix.h"
 
 namespace fleetrun::ps {
 namespace {

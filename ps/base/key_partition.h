@@ -4,14 +4,14 @@
 
 #include <cstdint>
 
-#include "ps/base/hash.h"
 #include "ps/base/table_config.h"
+#include "runtime/base/mix.h"
 
 namespace fleetrun::ps {
 
 /// The rank of the server that holds `key`. Keys with a common stride spread as evenly as random ones.
 constexpr std::uint32_t server_of(std::uint64_t key, std::uint32_t servers) noexcept {
-  const std::uint64_t high = mix(key + kGoldenGamma) >> 32;
+  const std::uint64_t high = split_mix(key) >> 32;
   return static_cast<std::uint32_t>((high * servers) >> 32);
 }
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "ps/base/hash.h"
 #include "ps/base/row_copy.h"
+#include "runtime/base/mix.h"
 
 namespace fleetrun::ps {
 

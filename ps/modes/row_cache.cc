@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "ps/base/hash.h"
 #include "ps/base/row_copy.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/base/mix.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::ps {

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "ps/base/hash.h"
+#include "runtime/base/mix.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -31,7 +31,7 @@ bool Gatekeeper::admits_on_pull(std::uint64_t key) const noexcept {
     case Admission::Kind::probability:
       break;
   }
-  const std::uint64_t word = mix(mix(admission_.seed + kGoldenGamma) + hash_of(key));
+  const std::uint64_t word = mix(split_mix(admission_.seed) + hash_of(key));
   return static_cast<double>(word >> 11) * 0x1p-53 < admission_.probability;
 }
 

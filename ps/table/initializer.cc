@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ps/base/hash.h"
+#include "runtime/base/mix.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -47,7 +47,7 @@ std::uint64_t hash_of(std::string_view text) noexcept {
 }  // namespace
 
 RowInitializer::RowInitializer(const Initializer& initializer, std::string_view table_name) noexcept
-    : initializer_(initializer), base_(mix(initializer.seed + kGoldenGamma) ^ hash_of(table_name)) {}
+    : initializer_(initializer), base_(split_mix(initializer.seed) ^ hash_of(table_name)) {}
 
 void RowInitializer::fill(std::uint64_t key, std::span<float> values, std::size_t first) const noexcept {
   const double a = initializer_.a;
@@ -56,7 +56,7 @@ void RowInitializer::fill(std::uint64_t key, std::span<float> values, std::size_
     std::ranges::fill(values.subspan(first), static_cast<float>(a));
     return;
   }
-  const std::uint64_t row = mix(base_ + mix(key + kGoldenGamma));
+  const std::uint64_t row = mix(base_ + split_mix(key));
   for (std::size_t column = first; column < values.size(); ++column) {
     Stream stream(mix(row + column * kGoldenGamma));
     switch (initializer_.kind) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/base/hash.h"
 #include "runtime/base/error.h"
+#include "runtime/base/mix.h"
 
 namespace fleetrun::ps {
 

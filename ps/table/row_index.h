@@ -15,7 +15,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ps/base/hash.h"
+#include "runtime/base/mix.h"
 
 namespace fleetrun::ps {
 

@@ -7,26 +7,20 @@
 #include <numbers>
 #include <string_view>
 
-namespace fleetrun::engine {
+#include "runtime/base/mix.h"
 
-/// Source: splitmix64 (Steele, Lea, Flood 2014).
-inline std::uint64_t mix(std::uint64_t x) noexcept {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
+namespace fleetrun::engine {
 
 /// A stream's seed from a program's (or an operator's) seed and a variable's name.
 inline std::uint64_t stream_seed(std::uint64_t seed, std::string_view name) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return mix(mix(seed) ^ hash);
+  return split_mix(split_mix(seed) ^ hash);
 }
 
 /// In (0, 1).
 inline double uniform(std::uint64_t seed, std::uint64_t k) noexcept {
-  return (static_cast<double>(mix(seed + k * 0x9e3779b97f4a7c15ULL) >> 11) + 0.5) * 0x1.0p-53;
+  return (static_cast<double>(split_mix(seed + k * kGoldenGamma) >> 11) + 0.5) * 0x1.0p-53;
 }
 
 /// Mean 0, standard deviation 1 (Box and Muller).
@@ -37,7 +31,7 @@ inline double normal(std::uint64_t seed, std::uint64_t k) noexcept {
 
 /// The same, drawn again until it is within two standard deviations.
 inline double truncated_normal(std::uint64_t seed, std::uint64_t k) noexcept {
-  for (std::uint64_t attempt = seed;; attempt = mix(attempt)) {
+  for (std::uint64_t attempt = seed;; attempt = split_mix(attempt)) {
     const double value = normal(attempt, k);
     if (value >= -2.0 && value <= 2.0) return value;
   }

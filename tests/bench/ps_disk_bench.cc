@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "ps/base/hash.h"
 #include "ps/disk/rocksdb_rows.h"
 #include "ps/table/memory_budget.h"
 #include "ps/table/sparse_table.h"
+#include "runtime/base/mix.h"
 
 namespace {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "ps/base/hash.h"
 #include "ps/saving/part_writer.h"
 #include "ps/saving/snapshot.h"
+#include "runtime/base/mix.h"
 
 namespace {
 

@@ -14,6 +14,7 @@
 
 #include "launcher/cluster/coordinator_core.h"
 #include "launcher/cluster/member_core.h"
+#include "runtime/base/mix.h"
 #include "tests/support/cluster_simulator.h"
 
 namespace fleetrun::testing {
@@ -28,14 +29,8 @@ constexpr milliseconds kPrepareTimeout{8'000};
 /// Small and fast, and the same everywhere.
 class Chance {
  public:
-  explicit Chance(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 0x1234567) {}
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
+  explicit Chance(std::uint64_t seed) : state_(seed * fleetrun::kGoldenGamma + 0x1234567) {}
+  std::uint64_t next() { return fleetrun::mix(state_ += fleetrun::kGoldenGamma); }
   /// In [least, most].
   int number(int min, int max) {
     return min + static_cast<int>(next() % static_cast<std::uint64_t>(max - min + 1));

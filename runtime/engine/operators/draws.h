@@ -15,7 +15,7 @@ class Draws {
   explicit Draws(const Preparation& p) : seed_(p.seed) {
     const auto own = static_cast<std::uint64_t>(attribute(p.op, "seed", std::int64_t{0}));
     repeats_ = own != 0;
-    if (repeats_) seed_ = mix(own);
+    if (repeats_) seed_ = split_mix(own);
   }
 
   void begin_run() noexcept {

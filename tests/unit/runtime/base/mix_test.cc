@@ -1,9 +1,9 @@
-#include "ps/base/hash.h"
+#include "runtime/base/mix.h"
 
 #include <doctest/doctest.h>
 #include <bit>
 
-using fleetrun::ps::mix;
+using fleetrun::mix;
 
 TEST_CASE("mix changes about half of the bits when one bit of its input changes") {
   for (int bit = 0; bit < 64; ++bit) {

@@ -1,10 +1,11 @@
-// The 64-bit mixing function behind key placement, table lookup and initial values. All three feed it
-// different constants, so that keys that meet on one server do not meet in one shard.
+// A 64-bit mixing function: what is placed, looked up, drawn or shuffled by a number begins here. Who mixes the
+// same numbers for two purposes feeds it different constants, so that keys that meet on one server do not meet
+// in one shard.
 #pragma once
 
 #include <cstdint>
 
-namespace fleetrun::ps {
+namespace fleetrun {
 
 /// A bijection of 64-bit words in which every input bit changes about half of the output bits.
 /// Source: the finalizer of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number
@@ -21,4 +22,9 @@ constexpr std::uint64_t mix(std::uint64_t word) noexcept {
 /// The increment of SplitMix64: successive multiples of it make a stream of independent words under mix().
 inline constexpr std::uint64_t kGoldenGamma = 0x9e3779b97f4a7c15ULL;
 
-}  // namespace fleetrun::ps
+/// SplitMix64's number after this state.
+constexpr std::uint64_t split_mix(std::uint64_t state) noexcept {
+  return mix(state + kGoldenGamma);
+}
+
+}  // namespace fleetrun
