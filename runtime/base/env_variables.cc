@@ -100,6 +100,9 @@ std::span<const EnvVariable> other_variables() noexcept {
      "loss went wrong. Without it training goes on."},
     {"FLAGS_nccl_nrings PADDLE_PG_TIMEOUT", runtime,
      "what ParallelEnv().nrings and pg_timeout (milliseconds) say; without further effect"},
+    {"PADDLE_PSERVERS", runtime,
+     "hosts of the servers, all at PADDLE_PORT, where PADDLE_PSERVERS_IP_PORT_LIST is not set",
+     "Clusters of Paddle 1.5 say it so."},
     {"PADDLE_PSERVER_ID", runtime,
      "of GeneralRoleMaker: which of PADDLE_PSERVERS_IP_PORT_LIST a server is that has no POD_IP and "
      "PADDLE_PORT"},

@@ -16,6 +16,9 @@ except paddle.Error as error:
 SERVERS = "127.0.0.1:6001,127.0.0.1:6002"
 TRAINER = {"PADDLE_PSERVERS_IP_PORT_LIST": SERVERS, "PADDLE_TRAINERS_NUM": "2", "TRAINING_ROLE": "TRAINER",
            "PADDLE_TRAINER_ID": "1"}
+# What clusters of Paddle 1.5 say.
+OLDER = {"PADDLE_PSERVERS": "127.0.0.1,127.0.0.2", "PADDLE_TRAINERS_NUM": "2"}
+OLDER_SERVERS = "127.0.0.1:6174,127.0.0.2:6174"
 SERVER = {"PADDLE_PSERVERS_IP_PORT_LIST": SERVERS, "PADDLE_TRAINERS_NUM": "2", "TRAINING_ROLE": "PSERVER",
           "POD_IP": "127.0.0.1", "PADDLE_PORT": "6002"}
 
@@ -24,6 +27,11 @@ SERVER = {"PADDLE_PSERVERS_IP_PORT_LIST": SERVERS, "PADDLE_TRAINERS_NUM": "2", "
     ({}, "False True 1 0 0 True "),
     (TRAINER, f"False True 2 2 1 False {SERVERS}"),
     (SERVER, f"True False 2 2 1 False {SERVERS}"),
+    (OLDER | {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": "1"},
+     f"False True 2 2 1 False {OLDER_SERVERS}"),
+    (OLDER | {"TRAINING_ROLE": "PSERVER", "POD_IP": "127.0.0.2"}, f"True False 2 2 1 False {OLDER_SERVERS}"),
+    (OLDER | {"TRAINING_ROLE": "PSERVER", "POD_IP": "127.0.0.1", "PADDLE_PORT": "7000"},
+     "True False 2 2 0 False 127.0.0.1:7000,127.0.0.2:7000"),
 ])
 def test_the_environment_says_who_a_process_is(run, variables, expected):
     assert run(PRINT_ROLE % False, **variables).stdout == expected + "\n"
@@ -40,6 +48,9 @@ def test_the_environment_says_who_a_process_is(run, variables, expected):
      "set it to TRAINER or PSERVER"),
     ({**TRAINER, "PADDLE_TRAINER_ID": "2"}, "PADDLE_TRAINER_ID=2, but PADDLE_TRAINERS_NUM=2", "count from 0"),
     ({**TRAINER, "PADDLE_TRAINER_ID": "one"}, 'PADDLE_TRAINER_ID="one" is not a number', ""),
+    ({**OLDER, "TRAINING_ROLE": "PSERVER", "POD_IP": "127.0.0.3"},
+     "POD_IP:PADDLE_PORT=127.0.0.3:6174 is not one of PADDLE_PSERVERS=", "spelled the same"),
+    ({**OLDER, "PADDLE_TRAINER_ID": "0"}, "TRAINING_ROLE is not set, but PADDLE_PSERVERS is", "fleetrun"),
     ({**SERVER, "PADDLE_PORT": "6003"}, "POD_IP:PADDLE_PORT=127.0.0.1:6003 is not one of",
      "spelled the same"),
     ({"TRAINING_ROLE": "PSERVER"}, "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set",

@@ -6,6 +6,8 @@ The variables (the environment contract; every one missing or contradictory is n
   TRAINING_ROLE                 TRAINER or PSERVER
   PADDLE_TRAINER_ID             a trainer's rank
   POD_IP, PADDLE_PORT           a server's own endpoint, one of the list
+  PADDLE_PSERVERS               hosts of the servers, which all have PADDLE_PORT: clusters of Paddle 1.5 say
+                                this instead of the list
   PADDLE_TRAINER_ENDPOINTS      trainers' endpoints, for those who ask
 """
 
@@ -250,8 +252,8 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._role = Role.WORKER
         if self.is_collective:
             self._collective()
-        elif os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST"):
-            self._parameter_server()
+        elif listed := _listed_servers():
+            self._parameter_server(listed)
         else:
             self._alone()
 
@@ -284,8 +286,8 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                 "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py",
             )
 
-    def _parameter_server(self):
-        self._server_endpoints = endpoints("PADDLE_PSERVERS_IP_PORT_LIST")
+    def _parameter_server(self, server_endpoints):
+        self._server_endpoints = server_endpoints
         self._worker_endpoints = endpoints("PADDLE_TRAINER_ENDPOINTS")
         self._trainers_num = _number("PADDLE_TRAINERS_NUM")
         role = _required("TRAINING_ROLE")
@@ -299,11 +301,11 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                 )
         elif role == "PSERVER":
             self._role = Role.SERVER
-            own = f"{_required('POD_IP')}:{_number('PADDLE_PORT')}"
+            own = f"{_required('POD_IP')}:{_port()}"
             if own not in self._server_endpoints:
                 raise Error(
                     "config",
-                    f"POD_IP:PADDLE_PORT={own} is not one of PADDLE_PSERVERS_IP_PORT_LIST="
+                    f"POD_IP:PADDLE_PORT={own} is not one of {_servers_variable()}="
                     f"{','.join(self._server_endpoints)}",
                     "the two must be spelled the same",
                 )
@@ -382,12 +384,17 @@ class UserDefinedRoleMaker(PaddleCloudRoleMaker):
             )
 
 
+def _servers_variable():
+    name = "PADDLE_PSERVERS_IP_PORT_LIST"
+    return name if os.environ.get(name) or not os.environ.get("PADDLE_PSERVERS") else "PADDLE_PSERVERS"
+
+
 def _required(name):
     value = os.environ.get(name)
     if not value:
         raise Error(
             "config",
-            f"{name} is not set, but PADDLE_PSERVERS_IP_PORT_LIST is",
+            f"{name} is not set, but {_servers_variable()} is",
             "start the script with fleetrun --server_num=… --trainer_num=…, which sets all of them",
         )
     return value
@@ -401,6 +408,16 @@ def _number(name, default=None):
     if not value.isdigit():
         raise Error("config", f'{name}="{value}" is not a number')
     return int(value)
+
+
+def _listed_servers():
+    listed = endpoints("PADDLE_PSERVERS_IP_PORT_LIST")
+    return listed or [host if ":" in host else f"{host}:{_port()}" for host in endpoints("PADDLE_PSERVERS")]
+
+
+def _port():
+    """This process's, and of all servers where only their hosts are said: with Paddle 1.5's default then."""
+    return _number("PADDLE_PORT", None if os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST") else 6174)
 
 
 def endpoints(name):
