@@ -82,6 +82,8 @@ def test_what_servers_saved_is_loaded_into_one_process(tmp_path, start, servers)
     assert code == 0, told
     assert tested == pytest.approx(trained, rel=1e-5)
     assert "kept is of servers, which save parameters" in said
+    code, told, _, tested = run(TEST.format(rows=20).replace("exe.run(fluid.default_startup_program())", ""))
+    assert code == 0 and tested == pytest.approx(trained, rel=1e-5), told
     code, told, said, _ = run(TEST.format(rows=8))
     assert code != 0 and "kept: rows has a row 11 there, and is [8, 3] in the program" in told + said
     (piece,) = [name for name in sorted(os.listdir(tmp_path / "kept")) if name.startswith("part-")][:1]

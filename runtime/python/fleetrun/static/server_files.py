@@ -10,6 +10,7 @@ import numpy
 from fleetrun import _lazy, _native, framework
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
+from fleetrun._scope import Scope
 from fleetrun._types import Any, Iterable, Program
 
 __all__ = ["are_in", "read"]
@@ -22,10 +23,11 @@ def are_in(dirname: str) -> bool:
 
 def read(program: Program, names: Iterable[str], dirname: str) -> dict[str, Any]:
     """{name: array} of those of these variables that servers have: parameters. A row that was never
-    trained is the one that the variable has. Throws: Error(data) for values that are not such a
-    variable's."""
+    trained is the one that the variable has, and a variable that has no value yet has its first one. Throws:
+    Error(data) for values that are not such a variable's."""
     tables = _native.saved_values(dirname)
     wanted = set(names)
+    _give_first_values(wanted)
     found = {name: _array(program, name, tables[name], dirname) for name in wanted.intersection(tables)}
     if wanted and not found:
         raise Error(
@@ -41,6 +43,20 @@ def read(program: Program, names: Iterable[str], dirname: str) -> dict[str, Any]
             f"{'and others ' if len(without) > 5 else ''}stay as they are",
         )
     return found
+
+
+def _give_first_values(names):
+    """As the start-up program gives them, to those of these variables that have none: Paddle's scripts load
+    without having run it."""
+    from fleetrun.static.executor import Executor
+
+    scope, startup = framework.global_scope(), framework.default_startup_program()
+    without = [name for name in names if not scope.native.has(name) and startup.has_var(name)]
+    if without:
+        first = Scope()
+        Executor().run(startup, scope=first)
+        for name in without:
+            scope.native.set_value(name, numpy.asarray(first.native.value(name)))
 
 
 def _array(program, name, saved, dirname):
