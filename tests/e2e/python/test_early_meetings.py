@@ -73,3 +73,39 @@ def test_who_is_started_again_alone_waits_for_nobody(tmp_path, start):
     assert "late [7, 8]" in logs[0] and "late [7, 8]" in logs[1]
     told = "again: fleet.util before fleet.init_worker(), in a trainer that was started again alone"
     assert told in logs[1]
+
+
+BARRIERS = """
+import paddle
+import paddle.distributed.fleet as fleet
+
+paddle.enable_static()
+fleet.init()
+ids = paddle.static.data(name="ids", shape=[None, 1], dtype="int64")
+loss = paddle.mean(paddle.static.nn.sparse_embedding(ids, [30, 4]))
+fleet.distributed_optimizer(paddle.optimizer.SGD(learning_rate=1.0), fleet.DistributedStrategy()).minimize(loss)
+fleet.util.barrier("server" if fleet.is_server() else "worker")
+fleet.util.barrier("all")
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    paddle.static.Executor().run(paddle.static.default_startup_program())
+    fleet.init_worker()
+    fleet.stop_worker()
+fleet.util.barrier()
+fleet.barrier_worker()
+print("behind the barriers")
+"""
+
+
+def test_barriers_that_all_roles_call_let_servers_go_on(tmp_path, start):
+    (tmp_path / "train.py").write_text(BARRIERS)
+    job = start([find_fleetrun(), "--compat=paddle", "--server_num=1", "--trainer_num=2",
+                 f"--python={sys.executable}", "--log_dir=logs", "train.py"])
+    said = job.communicate(timeout=LIMIT)[0]
+    names = ("serverlog.0", "workerlog.0", "workerlog.1")
+    logs = {name: (tmp_path / "logs" / name).read_text() for name in names}
+    assert job.returncode == 0, (said, logs)
+    assert all("behind the barriers" in log for log in logs.values())
+    assert "fleet.util.barrier(comm_world='server'): servers wait for nobody" in logs["serverlog.0"]

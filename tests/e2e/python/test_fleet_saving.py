@@ -225,3 +225,29 @@ print(str(program) == str(paddle.static.load_inference_model("served/model", exe
         "fleetrun: warning: fleet.save_one_table(0)",
         "fleetrun: warning: fleet.save_persistables(mode=5) takes all rows, as mode 0 does",
     ]
+
+
+def test_a_process_alone_saves_with_fleet_what_its_own_optimizer_trains(run):
+    run(HEAD.replace("fleet.init(is_collective=True)", "fleet.init()") + """
+x = paddle.static.data("x", [None, 3])
+out = paddle.static.nn.fc(x, 1)
+try:
+    fleet.save_persistables(exe, "early")
+except paddle.Error as error:
+    assert "before an optimizer's minimize" in str(error)
+paddle.optimizer.Adam(0.1).minimize(paddle.mean(paddle.square(out - 1)))
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+feed = {"x": np.ones((2, 3), "float32")}
+exe.run(feed=feed)
+fleet.save_inference_model(exe, "served", ["x"], [out])
+fleet.save_persistables(exe, "kept")
+test = paddle.static.default_main_program().clone(for_test=True)
+expected = exe.run(test, feed=feed, fetch_list=[out])[0]
+exe.run(feed=feed)
+fleet.load_model("kept")
+np.testing.assert_array_equal(exe.run(test, feed=feed, fetch_list=[out])[0], expected)
+fleet.stop_worker()
+program, _, fetches = paddle.static.load_inference_model("served/model", exe)
+np.testing.assert_array_equal(exe.run(program, feed=feed, fetch_list=fetches)[0], expected)
+""")

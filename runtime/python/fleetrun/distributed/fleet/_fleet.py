@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fleetrun import elastic
+from fleetrun import elastic, framework
 from fleetrun._arguments import warn_of_save, warn_once
 from fleetrun._error import Error
 from fleetrun.distributed.fleet._minimizing import Minimizing
@@ -255,13 +255,23 @@ class Fleet(Minimizing, Saving):
         raise MissingName("paddle.distributed.fleet", name, lambda: dir(type(self)))
 
     def _need_training(self, call):
-        if self.training is None:
+        training = self.training or self._trained_without_fleet()
+        if training is None:
             raise Error(
                 "config",
                 f"fleet.{call} before an optimizer's minimize: the tables are not known yet",
                 "call fleet.distributed_optimizer(...).minimize(loss) first, in every role",
             )
-        return self.training
+        return training
+
+    def _trained_without_fleet(self):
+        """In a process alone, what an optimizer's own minimize() trains: scripts leave Fleet's optimizer out
+        there, and still save with Fleet."""
+        from fleetrun.static.training import training_of
+
+        if self._role.distributed or self._role.trainers > 1:
+            return None
+        return training_of(framework.default_main_program())
 
     # ---- servers ----
 
@@ -436,8 +446,12 @@ class Fleet(Minimizing, Saving):
 
     def barrier_worker(self) -> None:
         """Returns when every trainer has called it; with local SGD they have the same parameters then, the
-        mean over them."""
-        self._need(server=False, call="barrier_worker")
+        mean over them. On a server it returns at once, with a warning."""
+        if self._need_role("barrier_worker").is_server():
+            warn_once(
+                "barrier_worker", "fleet.barrier_worker() has no effect on a server: trainers meet in it"
+            )
+            return
         elastic.check()
         self._average()
         if self._is_connected:

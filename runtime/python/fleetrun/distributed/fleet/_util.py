@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from fleetrun._arguments import refuse
+from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 
 
@@ -172,9 +172,17 @@ class UtilBase:
         )
 
     def barrier(self, comm_world: str = "worker") -> None:
-        """Returns when every trainer has called it."""
-        refuse("fleet.util.barrier", comm_world=(comm_world, "worker"))
-        self._fleet.barrier_worker()
+        """Returns when every trainer has called it. Servers meet nobody: on one, and for comm_world "server"
+        or "all", that is said in a warning, as in Paddle without gloo."""
+        if comm_world not in ("worker", "server", "all"):
+            refuse("fleet.util.barrier", comm_world=(comm_world, "worker"))
+        if comm_world != "worker":
+            warn_once(
+                f"util.barrier {comm_world}",
+                f"fleet.util.barrier(comm_world={comm_world!r}): servers wait for nobody, only trainers do",
+            )
+        if comm_world == "worker" or (comm_world == "all" and self._fleet.is_worker()):
+            self._fleet.barrier_worker()
 
     def print_on_rank(self, message: object, rank_id: int) -> None:
         """Prints `message` on the trainer of this rank only."""
