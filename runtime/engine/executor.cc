@@ -137,7 +137,6 @@ Tensor* Executor::State::resolve(const std::string& name, const std::set<std::st
   const bool shared = variable.persistable && !own.contains(name);
   Tensor* tensor = shared ? &scope.tensor(name) : &local[name];
   resolved.emplace(name, tensor);
-  if (variable.is_data) data.push_back({&variable, tensor});
   return tensor;
 }
 
@@ -150,8 +149,9 @@ void Executor::State::prepare(Operator& op, std::uint64_t seed, RowSource* rows,
     inputs.push_back(resolve(name, own));
     if (name.empty()) continue;
     const Variable& variable = program.variable(name);
-    const bool is_kept = variable.persistable && !variable.is_data && !made.contains(name);
-    if (is_kept && named.insert(name).second) needed.push_back({&variable, inputs.back()});
+    const bool is_given = variable.persistable || variable.is_data;
+    if (!is_given || made.contains(name) || !named.insert(name).second) continue;
+    (variable.is_data ? data : needed).push_back({&variable, inputs.back()});
   }
   for (const std::string& name : op.outputs) outputs.push_back(resolve(name, own));
   made.insert(op.outputs.begin(), op.outputs.end());

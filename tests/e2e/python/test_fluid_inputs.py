@@ -308,3 +308,30 @@ fluid.global_scope().var("w").get_tensor().set(np.zeros(2, "float32"), fluid.CPU
 fluid.io.load_vars(exe, "kept", vars=[w], filename="all")
 assert np.array(fluid.global_scope().find_var("w").get_tensor()).tolist() == [3, 3]
 """)
+
+
+def test_a_tensor_with_a_name_is_fed_or_assigned(run):
+    run("""
+import numpy as np
+import fleetrun.fluid as fluid
+from fleetrun import Error
+
+layers, exe = fluid.layers, fluid.Executor(fluid.CPUPlace())
+a, b = layers.create_tensor("int64", name="a"), layers.create_tensor("int64", name="b")
+sums = layers.sum([a, b])
+for one, other in (([3, 2], [1, 1]), ([[3, 2]], [[1, 5]])):
+    got = exe.run(feed={"a": np.array(one), "b": np.array(other)}, fetch_list=[a, b, sums])
+    np.testing.assert_array_equal(got[2], np.array(one) + other)
+    np.testing.assert_array_equal(got[0], one)
+try:
+    exe.run(feed={"a": np.array([3])}, fetch_list=[sums])
+    raise SystemExit("b has no value")
+except Error as error:
+    assert "'b' is not fed" in str(error)
+for given in (np.full((2, 2), 3, "float32"), np.array([4, 5, 6], "float32")):
+    with fluid.program_guard(fluid.Program()):
+        t = layers.create_tensor("float32", name="t")
+        layers.assign(given, output=t)
+        got = exe.run(fluid.default_main_program(), fetch_list=[t * 2 + layers.reduce_sum(t, -1, True), t])
+        np.testing.assert_array_equal(got[0], given * 2 + given.sum(-1, keepdims=True))
+""")

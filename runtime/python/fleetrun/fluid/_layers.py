@@ -150,10 +150,13 @@ def create_parameter(
 
 
 def create_tensor(dtype: DTypeLike, name: str | None = None, persistable: bool = False) -> Variable:
-    """A variable of one value, 0, for others to be assigned to."""
+    """A variable of one value, 0, for others to be assigned to. With a name it has no value before one is
+    assigned or fed, as in Paddle."""
     if persistable:
         return inputs.create_global_var([1], 0, dtype, True, name=name)
-    return tensor.full([1], 0, dtype)
+    if name is None:
+        return tensor.full([1], 0, dtype)
+    return data(name, [-1], False, dtype, stop_gradient=False)
 
 
 class Reader:

@@ -70,6 +70,19 @@ TEST_CASE("a feed that is missing, or not as declared, is named") {
   CHECK(refusal(program, {{"x", &whole}}) == "'x' is declared float32 [-1, 2], but was fed int64 [1, 2]");
 }
 
+TEST_CASE("a data variable that the program writes before it reads it need not be fed") {
+  Program program = doubling();
+  add_data(program, "t", DataType::float32, {-1, 2});
+  add(program, "assign", {"y"}, "t");
+  add(program, "scale", {"t"}, "z", {{"scale", 10.0}});
+  Scope scope;
+  Executor executor(program, scope);
+  const Tensor fed = floats({1, 2}, {1, 2});
+  executor.run({{"x", &fed}});
+  CHECK(floats_of(executor.tensor("z")) == std::vector<float>{20, 40});
+  CHECK(refusal(program, {}) == "'x' is not fed");
+}
+
 TEST_CASE("a parameter without a value says what to run first") {
   Program program;
   Scope filled;
