@@ -256,7 +256,13 @@ exe.run(fluid.default_startup_program())
 row = np.array([[[9], [5], [2], [10]]], "float32")
 fluid.io.save_inference_model("model", ["x"], [out], exe)
 program, names, fetches = fluid.io.load_inference_model("model", exe, pserver_endpoints=["127.0.0.1:1"])
-for each, fetch in ((fluid.default_main_program(), [out]), (program, fetches)):
+with open("model/__model__", "rb") as file:
+    assert str(fluid.Program.parse_from_string(file.read())) == str(program)
+fluid.io.save_inference_model("apart", ["x"], [out], exe, program_only=True)
+fluid.io.save_persistables(exe, "apart")
+fluid.global_scope().find_var("fc_0.w_0").get_tensor().set(np.zeros((4, 1), "float32"), fluid.CPUPlace())
+apart, _, fetched = fluid.io.load_inference_model("apart", exe)
+for each, fetch in ((fluid.default_main_program(), [out]), (program, fetches), (apart, fetched)):
     assert exe.run(each, feed={"x": row}, fetch_list=fetch)[0].tolist() == [[65.0]]
 wide = layers.scale(x, 2.0)  # which is no product of rows: what was known of x before is known no more
 with pytest.raises(Error, match="was fed float32 .1, 4, 1."):

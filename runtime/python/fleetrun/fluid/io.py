@@ -12,7 +12,7 @@ from fleetrun.distributed.io import (
     load_persistables,
     save_persistables,
 )
-from fleetrun.static import io, loose_shapes
+from fleetrun.static import io, loose_shapes, serial
 from fleetrun.static.io import load, load_program_state, save, set_program_state
 from fleetrun.static.io_utils import is_belong_to_optimizer, is_parameter
 from fleetrun.static.variable_files import load_vars, save_vars
@@ -61,16 +61,19 @@ def save_inference_model(
     program_only: bool = False,
 ) -> list[str]:
     """What computes target_vars from the inputs of these names, in `dirname`: __model__.pdmodel and
-    .pdiparams. Returns the names of target_vars."""
-    refuse(
-        "fluid.io.save_inference_model",
-        export_for_deployment=(export_for_deployment, True),
-        program_only=(program_only, False),
-    )
+    .pdiparams, and the program where Paddle has it, too, __model__ or model_filename, for
+    Program.parse_from_string(). program_only: no .pdiparams, for who saves the values there otherwise.
+    Returns the names of target_vars."""
+    refuse("fluid.io.save_inference_model", export_for_deployment=(export_for_deployment, True))
     program = main_program or framework.default_main_program()
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
     path = os.path.join(dirname, model_filename or "__model__")
-    io.save_inference_model(path, [program.var(name) for name in feeds], target_vars, executor, program)
+    inputs = [program.var(name) for name in feeds]
+    if program_only:
+        serial.save_to_file(f"{path}.pdmodel", serial.serialize_program(inputs, target_vars, program))
+    else:
+        io.save_inference_model(path, inputs, target_vars, executor, program)
+    serial.save_to_file(path, serial.load_from_file(f"{path}.pdmodel"))
     return io.names_of(target_vars)
 
 
@@ -82,17 +85,26 @@ def load_inference_model(
     pserver_endpoints: Any = None,
 ) -> list[Any]:
     """[program, names to feed, variables to fetch] of what save_inference_model wrote, this one or Fleet's,
-    which computes with other declared sizes too, as the program that was saved. pserver_endpoints: accepted,
-    for all rows come with the model."""
+    which computes with other declared sizes too, as the program that was saved; values that were saved
+    otherwise are those of save_persistables in `dirname`. pserver_endpoints: accepted, for all rows come with
+    the model."""
     path = os.path.join(dirname, model_filename or "__model__")
     of_fleet = os.path.join(dirname, "model")
     if model_filename is None and not os.path.exists(f"{path}.pdmodel"):
         path = of_fleet if os.path.exists(f"{of_fleet}.pdmodel") else path
-    loaded = io.load_inference_model(path, executor)
+    loaded = _loaded(path, dirname, executor)
     program, feeds, _ = loaded
     for name in feeds:
         loose_shapes.declare(program.var(name))
     return loaded
+
+
+def _loaded(path, dirname, executor):
+    if os.path.exists(f"{path}.pdiparams") or not os.path.exists(f"{path}.pdmodel"):
+        return io.load_inference_model(path, executor)
+    program, feeds, fetches = io._program_of(io._model_of(f"{path}.pdmodel"))
+    load_persistables(executor, dirname, program)
+    return [program, feeds, fetches]
 
 
 __getattr__, __dir__ = _lazy.attach(

@@ -145,7 +145,7 @@ def save_inference_model(
     .pdiparams, and rows that lie in tables to `tables` beside them, which every server writes on its own
     host.
 
-    Throws: Error(config) when something else than feed_vars has to be fed, and for rows that nobody has yet.
+    What else has to be fed is said in a warning. Throws: Error(config) for rows that nobody has yet.
     """
     configs.pop("clip_extra", None)
     if configs:
@@ -243,7 +243,7 @@ def _program_of(model):
 
 def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
     """The part of `program` that computes `fetches` from `feeds`, for test, without what computes a feed;
-    the scope has its values. Throws: Error(config) naming an input that is not in `feeds`."""
+    the scope has its values. A warning names an input that is not in `feeds`."""
     _pull_dense(program)
     native = program.native.clone_for_test()
     # What is fed stays an input, read by something or not.
@@ -264,10 +264,10 @@ def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
         if name in needed and (is_data or variable.persistable):
             pruned.native.add_variable(**{**_fields(variable), "is_data": is_data})
             if variable.is_data and name not in {*feeds, *map(groups.name_of, feeds)}:
-                raise Error(
-                    "config",
-                    f"the inference model reads {name}, which is not among its inputs {feeds}",
-                    "add it to feed_vars, or fetch what does not need it",
+                warnings.warn(
+                    f"the inference model reads {name}, which is not among its inputs {feeds}: it has to be "
+                    "fed, too; fetch what does not need it",
+                    stacklevel=3,
                 )
     for op in reversed(kept):
         pruned.native.append(op.type, op.inputs, op.outputs, op.attributes)

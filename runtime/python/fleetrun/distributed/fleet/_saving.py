@@ -114,7 +114,7 @@ class Saving:
         to dirname/tables, which every server writes on its own host. The program is also where Paddle has it,
         dirname/dnn_plugin/__model__, for Program.parse_from_string().
 
-        Throws: Error(config) when something else than feeded_var_names has to be fed, Error(host).
+        What else than feeded_var_names has to be fed is said in a warning. Throws: Error(host).
         """
         from fleetrun.static import io, serial
 
