@@ -254,7 +254,7 @@ out = layers.fc(x, 1, param_attr=w)
 exe = fluid.Executor(fluid.CPUPlace())
 exe.run(fluid.default_startup_program())
 row = np.array([[[9], [5], [2], [10]]], "float32")
-fluid.io.save_inference_model("model", ["x"], [out], exe)
+fluid.io.save_inference_model("model", ["x"], [out], exe, export_for_deployment=False)
 program, names, fetches = fluid.io.load_inference_model("model", exe, pserver_endpoints=["127.0.0.1:1"])
 with open("model/__model__", "rb") as file:
     assert str(fluid.Program.parse_from_string(file.read())) == str(program)

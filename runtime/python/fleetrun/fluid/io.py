@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from fleetrun import _lazy, framework
-from fleetrun._arguments import refuse
 from fleetrun._types import Any, Program, Sequence, Variable
 from fleetrun.distributed.io import (
     is_persistable,
@@ -64,7 +63,7 @@ def save_inference_model(
     .pdiparams, and the program where Paddle has it, too, __model__ or model_filename, for
     Program.parse_from_string(). program_only: no .pdiparams, for who saves the values there otherwise.
     Returns the names of target_vars."""
-    refuse("fluid.io.save_inference_model", export_for_deployment=(export_for_deployment, True))
+    io.warn_of_training("fluid.io.save_inference_model", export_for_deployment)
     program = main_program or framework.default_main_program()
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
     path = os.path.join(dirname, model_filename or "__model__")

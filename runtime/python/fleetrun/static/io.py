@@ -26,7 +26,7 @@ import warnings
 import numpy
 
 from fleetrun import _lazy, _native, _tensors, framework
-from fleetrun._arguments import refuse, warn_of_save
+from fleetrun._arguments import refuse, warn_of_save, warn_once
 from fleetrun._error import Error
 from fleetrun._files import replacing
 from fleetrun._types import Any, Fetches, Iterable, Mapping, Program, Sequence, Variable
@@ -164,6 +164,16 @@ def save_inference_model(
         )
     else:
         write_with_tables(path_prefix, pruned, training, feeds, fetches, 0)
+
+
+def warn_of_training(call: str, export_for_deployment: bool) -> None:
+    """For who asks for a model to be trained on: Paddle, too, supports no other than that of deployment."""
+    if not export_for_deployment:
+        warn_once(
+            call,
+            f"{call}(export_for_deployment=False): only what computes target_vars is saved; "
+            "paddle.static.save keeps a training",
+        )
 
 
 def write_with_tables(

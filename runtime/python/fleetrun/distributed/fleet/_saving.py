@@ -4,7 +4,7 @@ with a barrier after."""
 import os
 
 from fleetrun import framework
-from fleetrun._arguments import refuse, warn_of_save, warn_once
+from fleetrun._arguments import warn_of_save, warn_once
 from fleetrun._error import Error
 from fleetrun._files import on_this_host
 from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
@@ -121,7 +121,7 @@ class Saving:
         training = self._keep("save_inference_model")
         training = (main_program is not None and training_of(main_program)) or training
         dirname = on_this_host("fleet.save_inference_model", dirname)
-        refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
+        io.warn_of_training("fleet.save_inference_model", export_for_deployment)
         kind = _mode("save_inference_model", mode)
         if kind in _CHANGING and not self._is_the_one_that("save_inference_model", f"mode={kind}"):
             return
