@@ -95,7 +95,8 @@ def test_flags_are_written_in_every_documented_way(work):
 
 def test_accepted_flags_of_paddle_change_nothing(work):
     flags = ["--legacy=0", "--sort_ip", "1", "--enable_gpu_log=False", "--rank=-1", "--rank=0", "--nnodes=1",
-             "--master=127.0.0.1:6768"]
+             "--master=127.0.0.1:6768", "--rank_mapping_path=none.json", "--rank_mapping_file=none.json",
+             "--cluster_topo_path=none.json", "--cluster_topo_file=none.json", "--enable_auto_mapping=True"]
     for flag in [["--sort_ip", "1"] if f == "1" else [f] for f in flags if f != "--sort_ip"]:
         job = work.run(*flag, "--max_restart=2", "--elastic_level", "1", "--log_level=debug", "/bin/true")
         assert job.status == 0, job.err
