@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -53,6 +54,18 @@ class Description:
         """Accepted: a feed of another shape or type than declared is an error that says so, with either."""
 
 
+class Size(int):
+    """How many values a variable has, -1 where that is known only when the program runs. Called, as in static
+    programs of Paddle, a variable of that number."""
+
+    _variable: Variable
+
+    def __call__(self) -> Variable:
+        # By name: that module lies above this one.
+        made: Variable = importlib.import_module("fleetrun.tensor").numel(self._variable)
+        return made
+
+
 class Variable(Operators):
     """A named tensor of a program. Arithmetic on it appends operators (fleetrun/tensor.py)."""
 
@@ -76,9 +89,11 @@ class Variable(Operators):
         return self if self.ndim == 1 else self.transpose(list(range(self.ndim))[::-1])
 
     @property
-    def size(self) -> int:
-        """Number of values; -1 when it is known only when the program runs."""
-        return -1 if min(self.shape, default=1) < 0 else math.prod(self.shape)
+    def size(self) -> Size:
+        """Number of values; -1 when it is known only when the program runs. size() is a variable."""
+        size = Size(-1 if min(self.shape, default=1) < 0 else math.prod(self.shape))
+        size._variable = self
+        return size
 
     @property
     def ndim(self) -> int:

@@ -216,3 +216,16 @@ def test_images_are_looked_up_at_places(run, package):
 
 def test_a_projected_lstm_and_blocks_of_an_image(run, package):
     assert run(PROJECTED, PYTHONPATH=package + "/_compat").stdout == "ok\n"
+
+
+def test_the_size_of_a_variable_is_a_number_and_a_call(run):
+    run("""
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+x, free = paddle.static.data("x", [3, 2, 1]), paddle.static.data("free", [None, 2])
+assert x.size == 6 and free.size == -1 and x.size // 2 == 3
+feed = {"x": np.zeros((3, 2, 1), "float32"), "free": np.zeros((5, 2), "float32")}
+sizes = paddle.static.Executor().run(feed=feed, fetch_list=[x.size(), free.size()])
+assert [int(one) for one in sizes] == [6, 10] and sizes[0].shape == () and sizes[0].dtype == "int64"
+""")
