@@ -138,6 +138,13 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from inner import build
 build()
 """, [(4, "name", "fleetrun has no paddle.inner_name", "")]),
+    "folder_of_os": ("""import os
+if __package__ is None:
+    from os import sys, path
+    sys.path.append(path.abspath(path.join(path.dirname(__file__), "lib")))
+from inner import build
+build()
+""", [(4, "name", "fleetrun has no paddle.inner_name", "")]),
     "first_folder": ("""import os, sys
 sys.path.append(sys.path[0] + "/" + os.curdir)
 sys.path[0] = os.path.join(os.path.dirname("__file__"), os.path.pardir, "lib")

@@ -67,6 +67,8 @@ def _of_foreign(value: Foreign, name: str) -> Any:
     lacks = foreign.lacks(value.name, name)
     if lacks:
         raise package.Refused("name", lacks, AttributeError)
+    if (value.name, name) == ("os", "sys"):
+        return Foreign("sys")  # scripts take it from there, too
     return foreign.value_of(f"{value.name}.{name}")
 
 
