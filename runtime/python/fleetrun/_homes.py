@@ -67,6 +67,13 @@ distributed.fleet.utils.fs: fluid.contrib.utils.hdfs_utils
 io.readers: fluid.contrib.reader
 incubate.layers: fluid.contrib.layers fluid.contrib.layers.nn fluid.contrib.layers.metric_op
 fluid._memory_usage: fluid.contrib.model_stat fluid.contrib.memory_usage_calc
+fluid.dygraph: base.dygraph base.dygraph.base fluid.dygraph.base fluid.dygraph.nn fluid.dygraph.layers
+fluid.dygraph: fluid.dygraph.parallel fluid.dygraph.parallel_helper fluid.dygraph.learning_rate_scheduler
+fluid.dygraph: fluid.dygraph.container fluid.dygraph.layer_object_helper fluid.dygraph.checkpoint
+fluid.dygraph: fluid.dygraph.jit fluid.dygraph.tracer fluid.dygraph.backward_strategy fluid.dygraph.profiler
+fluid.slim: fluid.contrib.slim fluid.contrib.slim.core fluid.contrib.slim.graph fluid.contrib.slim.nas
+fluid.slim: fluid.contrib.slim.quantization fluid.contrib.slim.quantization.quantization_pass
+fluid.slim: fluid.contrib.slim.quantization.quantize_transpiler_v2 fluid.contrib.slim.distillation
 fluid._stacked: fluid.contrib.layers.rnn_impl
 fluid._distributions: fluid.layers.distributions
 utils.nest: fluid.layers.utils utils.layers_utils
@@ -114,17 +121,12 @@ _IN_FLEET = {
 }
 
 
-# Static scripts import these beside what they use. They have no names: each is refused where it is used.
-_IMPORTED_ALONE = "fluid.dygraph fluid.dygraph.base fluid.dygraph.nn base.dygraph base.dygraph.base"
-
-
 def _homes() -> "dict[str, str]":
     """{module of Paddle: module here}, without the package's name; "" for one of its children's names."""
     homes = {f"{fleet}.{name}": home for fleet in _FLEETS for name, home in _IN_FLEET.items()}
     for line in _TEXT.split("\n"):
         home, _, names = line.partition(":")
         homes.update(dict.fromkeys(names.split(), home))
-    homes.update(dict.fromkeys(_IMPORTED_ALONE.split(), ""))
     for name in list(homes):
         parts = name.split(".")
         for count in range(1, len(parts)):

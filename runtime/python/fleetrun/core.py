@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from fleetrun import _dtypes, _lazy
+import enum
+
+from fleetrun import _dtypes, _lazy, _unusable
 from fleetrun._error import Error
 from fleetrun.lod_tensor import LoDTensor, LoDTensorArray
 
-__all__ = ["EnforceNotMet", "EOFException", "get_cuda_device_count", "LoDTensor", "LoDTensorArray", "VarDesc"]
+__all__ = [
+    "EnforceNotMet", "EOFException", "get_cuda_device_count", "LoDTensor", "LoDTensorArray",
+    "op_proto_and_checker_maker", "VarDesc",
+]  # fmt: skip
 
 # What Paddle's C++ raises, for those who catch it.
 EnforceNotMet = Error
@@ -43,12 +48,52 @@ class VarDesc:
         STEP_SCOPES = "STEP_SCOPES"
 
 
+class op_proto_and_checker_maker:  # noqa: N801, Paddle's name
+    """How Paddle's operators say what part of the training they belong to."""
+
+    class OpRole(enum.IntFlag):
+        """The value of the attribute "op_role"; parts are or-ed."""
+
+        Forward = 0
+        Backward = 1
+        Optimize = 2
+        RPC = 4
+        Dist = 8
+        LRSched = 16
+        Loss = 256
+
+    @staticmethod
+    def kOpRoleAttrName() -> str:  # noqa: N802
+        """The attribute's name."""
+        return "op_role"
+
+    @staticmethod
+    def kOpRoleVarAttrName() -> str:  # noqa: N802
+        """That of the parameters and their gradients."""
+        return "op_role_var"
+
+    @staticmethod
+    def kOpNameScopeAttrName() -> str:  # noqa: N802
+        """That of the name scope."""
+        return "op_namescope"
+
+    @staticmethod
+    def kOpDeviceAttrName() -> str:  # noqa: N802
+        """That of the device."""
+        return "op_device"
+
+    @staticmethod
+    def kOpCreationCallstackAttrName() -> str:  # noqa: N802
+        """That of the lines of Python."""
+        return "op_callstack"
+
+
 def get_cuda_device_count() -> int:
     """0: the engine runs on the CPU."""
     return 0
 
 
-__getattr__, __dir__ = _lazy.attach(
+_found, __dir__ = _lazy.attach(
     __name__,
     {
         **_lazy.names("_scope", "Scope"),
@@ -59,3 +104,4 @@ __getattr__, __dir__ = _lazy.attach(
     },
     owner="paddle.base.core",
 )
+__getattr__ = _unusable.beside(_found, "paddle.base.core", "Graph Node PassBuilder")

@@ -1,6 +1,6 @@
 """paddle.framework: programs, variables and scopes as a script sees them, and all that computes on them."""
 
-from fleetrun import _lazy
+from fleetrun import _lazy, _unusable
 from fleetrun import _methods as _methods
 from fleetrun._graph import (
     Program,
@@ -36,7 +36,7 @@ __all__ = [
     "UniqueNameGenerator", "Variable", "WeightNormParamAttr",
 ]  # fmt: skip
 
-__getattr__, __dir__ = _lazy.attach(
+_found, __dir__ = _lazy.attach(
     __name__,
     {
         "core": "core",
@@ -57,3 +57,4 @@ __getattr__, __dir__ = _lazy.attach(
         "Executor": "static.executor:Executor",
     },
 )
+__getattr__ = _unusable.beside(_found, "paddle.framework", "IrGraph IrNode OpProtoHolder")

@@ -36,6 +36,12 @@ optimizer.minimize(loss)
     "alias": ("import paddle.fluid as fluid\nlayers = fluid.layers\nlayers.lod_rank_table(1)\n",
               [(3, "name", "fleetrun has no paddle.fluid.layers.lod_rank_table: it keeps lists of variables",
                 "use ")]),
+    "dygraph_imported": ("import paddle.fluid as fluid\nfrom paddle.fluid.dygraph.base import to_variable\n"
+                         "class Model(fluid.dygraph.Layer):\n    pass\n", []),
+    "dygraph_called": ("from paddle.fluid.dygraph import Layer, guard\nclass Model(Layer):\n    pass\n"
+                       "Model()\nwith guard():\n    pass\n",
+                       [(4, "name", "paddle.fluid.dygraph.Layer: it belongs to dynamic mode", "the real"),
+                        (5, "name", "paddle.fluid.dygraph.guard: it belongs to dynamic mode", "the real")]),
     "prints": ("import paddle\npaddle.optimizer.lr.StepDecay(0.1, 2, verbose=True)\n", []),
     "near": ("import paddle\npaddle.concatt([1])\n",
              [(2, "name", "fleetrun has no paddle.concatt", "paddle.concat")]),

@@ -126,26 +126,40 @@ for name in HOMES:
 """, PYTHONPATH=package + "/_compat")
 
 
-def test_modules_of_dynamic_mode_may_be_imported_and_not_used(run, package):
+def test_names_of_dynamic_mode_may_be_imported_and_not_called(run, package):
     run("""
 import paddle
 import paddle.fluid as fluid
 import paddle.fluid.dygraph.nn as nn
 from paddle.fluid import dygraph
-assert fluid.dygraph is dygraph and not hasattr(dygraph, "guard")
-for use in ("dygraph.guard()", "nn.Linear(1, 1)", "dygraph.base.to_variable(1)", "fluid.dygraph.Layer"):
+from paddle.fluid.dygraph import Layer, Linear, guard, to_variable
+from paddle.fluid.dygraph.base import to_variable
+from paddle.fluid.dygraph.parallel import ParallelEnv
+assert fluid.dygraph is dygraph and not hasattr(dygraph, "any_name") and hasattr(dygraph, "guard")
+assert ParallelEnv().nranks == 1 and not dygraph.enabled()
+
+class Model(fluid.dygraph.Layer):
+    def __init__(self, width):
+        super().__init__()
+
+    @dygraph.no_grad
+    def frozen(self, x):
+        return x
+
+@dygraph.declarative
+def twice(x):
+    return x * 2
+
+assert twice(3) == 6 and issubclass(Model, Layer)
+names = {"guard()": "guard", "nn.Linear(1, 1)": "Linear", "dygraph.base.to_variable(1)": "to_variable",
+         "to_variable(value=1)": "to_variable", "Model(3)": "Layer", "dygraph.any_name": "any_name"}
+for use, name in names.items():
     try:
         eval(use)
     except AttributeError as error:
-        assert "belongs to dynamic mode" in str(error), error
+        assert f"paddle.fluid.dygraph.{name}: it belongs to dynamic mode" in str(error), error
     else:
         raise SystemExit(use)
-try:
-    from paddle.fluid.dygraph import Linear
-except ImportError as error:
-    assert "paddle.fluid.dygraph.Linear: it belongs to dynamic mode" in str(error), error
-else:
-    raise SystemExit("imported")
 """, PYTHONPATH=package + "/_compat")
 
 

@@ -9,6 +9,7 @@ import importlib
 import json
 import paddle
 from fleetrun import _decisions
+from fleetrun._unusable import Unusable
 
 reasons, names = _decisions.table()
 classes = {
@@ -38,7 +39,9 @@ for section, decided in names.items():
             said = str(owner)
         else:
             try:  # a module that may be imported and has no names says so of any
-                getattr(owner, "any_name" if name == "*" else name)
+                found = getattr(owner, "any_name" if name == "*" else name)
+                if isinstance(found, Unusable):
+                    found()
                 said = "here"
             except AttributeError as error:
                 said = str(error)

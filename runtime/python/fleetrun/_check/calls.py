@@ -35,6 +35,7 @@ from fleetrun._check.values import (
     join,
 )
 from fleetrun._error import Error
+from fleetrun._unusable import Unusable
 
 _WALKS = 6
 _DEPTH = 40
@@ -323,7 +324,10 @@ class Calls(Expressions):
         return found
 
     def make(self, cls: Class, args: list[Any], keywords: dict[str, Any], exact: bool) -> Instance:
-        """An object of a class of the script. Throws: Caught, Exit."""
+        """An object of a class of the script. Throws: Caught, Exit, package.Refused."""
+        for each in cls.line():
+            if isinstance(each, Unusable):
+                package.call(each, each.__name__, [], {}, False)
         instance = Instance(cls)
         method = self.in_class(cls, "__init__")
         if isinstance(method, Function):

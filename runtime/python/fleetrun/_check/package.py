@@ -16,7 +16,7 @@ import textwrap
 import types
 from typing import Any
 
-from fleetrun import _mode
+from fleetrun import _lazy, _mode, _unusable
 from fleetrun._check.values import (
     UNKNOWN,
     Abstract,
@@ -250,11 +250,12 @@ def call(
     what: the function as the script writes it. exact: whether these are all of its arguments. builds: whether
     a run comes to this call once and here, so that programs are really built.
     """
-    target, given = function, list(args)
-    if isinstance(function, Bound):
-        target = function.function
-        given = [function.owner, *args]
-    bound = _bound(target, what, given, keywords, exact, isinstance(function, Bound))
+    if isinstance(function, _unusable.Unusable):
+        _really(function, [], {})
+    is_method = isinstance(function, Bound)
+    target = function.function if is_method else function
+    given = [function.owner, *args] if is_method else list(args)
+    bound = _bound(target, what, given, keywords, exact, is_method)
     _refused_values(target, what, bound)
     _refused_always(target)
     if _builds(target) and not _switches_mode(target):
@@ -397,8 +398,8 @@ def _really(function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
         return function(
             *(concrete(arg) for arg in args), **{key: concrete(value) for key, value in keywords.items()}
         )
-    except Error as error:
-        raise Refused("refused", str(error), Error) from None
+    except (Error, _lazy.MissingName) as error:
+        raise _as_refused(error) from None
     except Exception:  # NotConcrete, and what a value that is not of the run leads to
         return None
 
