@@ -101,6 +101,9 @@ _found, __dir__ = _lazy.attach(
         "Place": "_places:CPUPlace",
         **_lazy.names("_places", "CPUPlace CUDAPlace CUDAPinnedPlace XPUPlace NPUPlace CustomPlace"),
         **_lazy.names("_places", "is_compiled_with_cuda is_compiled_with_xpu is_compiled_with_rocm"),
+        **_lazy.names("_older_predictor", "AnalysisConfig create_paddle_predictor NativeConfig PaddleBuf"),
+        **_lazy.names("_older_predictor", "PaddleDType PaddlePredictor PaddleTensor"),
+        "AnalysisPredictor": "_older_predictor:PaddlePredictor",
     },
     owner="paddle.base.core",
 )

@@ -47,6 +47,66 @@ for call in (lambda: Config("."), lambda: Config("a.pdmodel", "b.pdiparams"), la
 assert create_predictor(Config("folder")).get_input_names() == ["x", "slot"]
 """
 
+OLDER = """
+import numpy
+import paddle.fluid as fluid
+from paddle.fluid import core
+
+x = fluid.data("x", [None, 3])
+ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
+rows = fluid.layers.reshape(fluid.layers.sequence_pool(fluid.embedding(ids, [10, 2]), "sum"), [-1, 2])
+out = fluid.layers.fc(fluid.layers.concat([x, rows], 1), 2)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+fluid.io.save_inference_model("saved", ["x", "ids"], [out], exe,
+                              model_filename="__model__", params_filename="__params__")
+fed, numbers = numpy.ones([2, 3], "float32"), numpy.array([[1], [2], [3]])
+sequences = fluid.create_lod_tensor(numbers, [[1, 2]], None)
+expected, = exe.run(feed={"x": fed, "ids": sequences}, fetch_list=[out])
+
+config = core.AnalysisConfig("saved/__model__", "saved/__params__")
+config.disable_gpu()
+config.switch_use_feed_fetch_ops(True)
+predictor = core.create_paddle_predictor(config)
+first, second = core.PaddleTensor(data=fed), core.PaddleTensor(numbers, "any name", [[0, 1, 3]])
+print(first.dtype, first.shape, first.data.length(), first.data.float_data()[:2], second.dtype)
+found, = predictor.run([first, second])
+numpy.testing.assert_array_equal(found.as_ndarray(), expected)
+print(found.shape, found.dtype, predictor.get_input_tensor_shape())
+handles = predictor.clone()
+handles.get_input_tensor("x").copy_from_cpu(fed)
+handles.get_input_tensor("ids").copy_from_cpu(numbers)
+handles.get_input_tensor("ids").set_lod([[0, 1, 3]])
+assert handles.zero_copy_run()
+name, = handles.get_output_names()
+numpy.testing.assert_array_equal(handles.get_output_tensor(name).copy_to_cpu(), expected)
+
+by_name = core.AnalysisConfig("saved")
+by_name.switch_specify_input_names(True)
+first.name, second.name = "x", "ids"
+found, = core.create_paddle_predictor(by_name).run([second, first])
+numpy.testing.assert_array_equal(found.as_ndarray(), expected)
+for call in (lambda: predictor.run([first]), lambda: core.create_paddle_predictor(by_name).run([first, first])):
+    try:
+        call()
+    except Exception as error:
+        print(str(error).splitlines()[0])
+tensor = core.PaddleTensor()
+tensor.shape, tensor.dtype, tensor.data = [2, 2], core.PaddleDType.INT64, core.PaddleBuf([1, 2, 3, 4])
+print(tensor.as_ndarray().tolist(), tensor.as_ndarray().dtype)
+"""
+
+
+def test_the_predictor_of_older_scripts_takes_tensors_and_handles(run, package):
+    assert run(OLDER, PYTHONPATH=package + "/_compat").stdout.splitlines() == [
+        "PaddleDType.FLOAT32 [2, 3] 24 [1.0, 1.0] PaddleDType.INT64",
+        "[2, 2] PaddleDType.FLOAT32 {'x': [-1, 3], 'ids': [-1, 1]}",
+        "predictor.run() of 1 tensors (x)",
+        "predictor.run() of 2 tensors (x, x)",
+        "[[1, 2], [3, 4]] int64",
+    ]
+
+
 RATE = """
 import json
 import numpy
