@@ -365,6 +365,11 @@ def switch_startup_program(program: Program) -> Program:
     return before
 
 
+def get_var(name: str, program: Program | None = None) -> Variable:
+    """The variable of this name. Throws: Error(config) naming the nearest one."""
+    return (program or default_main_program()).var(name)
+
+
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Within `with`, calls build into these programs instead."""

@@ -46,9 +46,8 @@ fluid.io: base.io
 fluid.reader: base.reader
 fluid.initializer: base.initializer
 fluid.backward: base.backward
-fluid.layer_helper: base.layer_helper
+fluid.layer_helper: base.layer_helper fluid.layer_helper_base base.layer_helper_base
 fluid.wrapped_decorator: base.wrapped_decorator
-fluid.average: fluid.evaluator
 fluid.data_feed_desc: base.data_feed_desc
 distributed.dataset: fluid.dataset base.dataset distributed.fleet.dataset distributed.fleet.dataset.dataset
 distributed.entries: distributed.entry_attr

@@ -10,7 +10,7 @@ from fleetrun.lod_tensor import LoDTensor, LoDTensorArray
 
 __all__ = [
     "EnforceNotMet", "EOFException", "get_cuda_device_count", "LoDTensor", "LoDTensorArray",
-    "op_proto_and_checker_maker", "VarDesc",
+    "is_compiled_with_mkldnn", "op_proto_and_checker_maker", "size_of_dtype", "VarDesc",
 ]  # fmt: skip
 
 # What Paddle's C++ raises, for those who catch it.
@@ -91,6 +91,17 @@ class op_proto_and_checker_maker:  # noqa: N801, Paddle's name
 def get_cuda_device_count() -> int:
     """0: the engine runs on the CPU."""
     return 0
+
+
+def is_compiled_with_mkldnn() -> bool:
+    """False."""
+    return False
+
+
+def size_of_dtype(dtype: _dtypes.DTypeLike) -> int:
+    """Bytes of a value of the type. Throws: Error(config) for what is not one."""
+    name = _dtypes.name_of(dtype)
+    return 1 if name == "bool" else int(name.lstrip("abfilnotu")) // 8
 
 
 _found, __dir__ = _lazy.attach(

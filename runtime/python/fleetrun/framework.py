@@ -44,6 +44,8 @@ _found, __dir__ = _lazy.attach(
         **_lazy.names("_saving", "save load"),
         **_lazy.names("_mode", "get_default_dtype set_default_dtype in_dynamic_mode set_flags get_flags"),
         "_dygraph_guard": "_mode:dygraph_guard",
+        "_get_var": "_graph:get_var",
+        "_current_expected_place": "_places:CPUPlace",
         **{
             name: "_mode:in_dynamic_mode"
             for name in ("in_dygraph_mode", "_non_static_mode", "in_pir_mode", "in_dynamic_or_pir_mode")

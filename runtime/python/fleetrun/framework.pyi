@@ -37,6 +37,8 @@ from fleetrun._mode import in_dynamic_mode as in_dynamic_mode
 from fleetrun._mode import set_flags as set_flags
 from fleetrun._mode import get_flags as get_flags
 from fleetrun._mode import dygraph_guard as _dygraph_guard
+from fleetrun._graph import get_var as _get_var
+from fleetrun._places import CPUPlace as _current_expected_place
 from fleetrun._mode import in_dynamic_mode as in_dygraph_mode
 from fleetrun._mode import in_dynamic_mode as _non_static_mode
 from fleetrun._mode import in_dynamic_mode as in_pir_mode
@@ -57,4 +59,4 @@ from fleetrun.static.io_utils import is_belong_to_optimizer as is_belong_to_opti
 from fleetrun._dtypes import of as convert_np_dtype_to_dtype_
 from fleetrun.fluid.backward import grad_var_name as grad_var_name
 from fleetrun.static.executor import Executor as Executor
-__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'redirected', 'redirected_as', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'standing_for', 'switch_main_program', 'switch_startup_program', 'switch_unique_name', 'temporaries', 'unique_name', 'unique_name_guard', 'UniqueNameGenerator', 'Variable', 'WeightNormParamAttr', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'set_flags', 'get_flags', '_dygraph_guard', 'in_dygraph_mode', '_non_static_mode', 'in_pir_mode', 'in_dynamic_or_pir_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace', 'cpu_places', 'cuda_places', 'xpu_places', 'is_compiled_with_cuda', 'is_compiled_with_xpu', 'is_compiled_with_rocm', 'require_version', 'device_guard', 'is_parameter', 'is_belong_to_optimizer', 'convert_np_dtype_to_dtype_', 'grad_var_name', 'Executor']
+__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'redirected', 'redirected_as', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'standing_for', 'switch_main_program', 'switch_startup_program', 'switch_unique_name', 'temporaries', 'unique_name', 'unique_name_guard', 'UniqueNameGenerator', 'Variable', 'WeightNormParamAttr', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'set_flags', 'get_flags', '_dygraph_guard', '_get_var', '_current_expected_place', 'in_dygraph_mode', '_non_static_mode', 'in_pir_mode', 'in_dynamic_or_pir_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace', 'cpu_places', 'cuda_places', 'xpu_places', 'is_compiled_with_cuda', 'is_compiled_with_xpu', 'is_compiled_with_rocm', 'require_version', 'device_guard', 'is_parameter', 'is_belong_to_optimizer', 'convert_np_dtype_to_dtype_', 'grad_var_name', 'Executor']

@@ -1,6 +1,8 @@
 """What scripts of Paddle 1.x have beside layers: FleetUtil, names of operators, programs as text, blocks that
 operators are appended to, arrays and inputs that are looser than Paddle 2's."""
 
+import re
+
 FLEET_UTIL = """
 import numpy
 import paddle.fluid as fluid
@@ -204,3 +206,58 @@ exe = fluid.Executor()
 exe.run(fluid.default_startup_program())
 assert np.array_equal(exe.run(fetch_list=[out])[0], np.full((2, 3), 5.0))
 """)
+
+
+EVALUATORS = """
+import numpy as np
+import paddle.fluid as fluid
+
+names = ("x", "y", "a", "b")
+x, y, a, b = (fluid.data(name, [None, 1], "int64", lod_level=1) for name in names)
+distance = fluid.evaluator.EditDistance(input=x, label=y, ignored_tokens=[9])
+chunks = fluid.evaluator.ChunkEvaluator(a, b, "IOB", 2)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+
+def sequences(*rows):
+    flat = np.array([one for row in rows for one in row], "int64").reshape(-1, 1)
+    return fluid.create_lod_tensor(flat, [[len(row) for row in rows]], fluid.CPUPlace())
+
+for _ in range(2):
+    distance.reset(exe)
+    chunks.reset(exe)
+    for found in ([3, 4, 9], [3, 5, 6]):
+        feed = dict(zip(names, (sequences([1, 2], found), sequences([1, 2], [3, 4, 4]),
+                                sequences([0, 1], [4, 2, 3]), sequences([0, 1], [2, 2, 3]))))
+        values = exe.run(feed=feed, fetch_list=distance.metrics + chunks.metrics)
+        print([np.round(value, 4).tolist() for value in values])
+    print([np.round(value, 4).tolist() for value in (*distance.eval(exe), *chunks.eval(exe))])
+"""
+
+
+def test_evaluators_sum_up_in_the_program_as_in_paddle_1_8(run, package):
+    # Printed by Paddle 1.8.5, for this script.
+    chunks = "[1.0], [0.6667], [0.8]"
+    once = [f"[[0.3333], [1], {chunks}]", f"[[0.6667], [1], {chunks}]", f"[[0.25], [0.5], {chunks}]"]
+    assert rounded(run(EVALUATORS, PYTHONPATH=package + "/_compat").stdout) == once * 2
+
+
+def rounded(text):
+    """The lines, with numbers of four places."""
+    return [re.sub(r"\d+\.\d+", lambda found: str(round(float(found[0]), 4)), line)
+            for line in text.splitlines()]
+
+
+def test_small_names_of_framework_and_core(run, package):
+    run("""
+import paddle.fluid as fluid
+from paddle.fluid import core, framework
+from paddle.fluid.layer_helper_base import LayerHelperBase
+x = fluid.data("x", [None, 3])
+assert framework._get_var("x") is not None and framework._get_var("x").name == "x"
+assert repr(framework._current_expected_place()) == "Place(cpu)" and not core.is_compiled_with_mkldnn()
+types = ("bool", "int32", "float32", "int64", core.VarDesc.VarType.FP64)
+assert [core.size_of_dtype(each) for each in types] == [1, 4, 4, 8, 8]
+maker = core.op_proto_and_checker_maker
+assert (int(maker.OpRole.Loss), maker.OpRole.Optimize, maker.kOpRoleVarAttrName()) == (256, 2, "op_role_var")
+""", PYTHONPATH=package + "/_compat")

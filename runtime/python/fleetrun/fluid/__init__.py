@@ -15,6 +15,7 @@ NAMES = {
     "core": "core",
     "data_feeder": "fluid.data_feeder",
     "dataset": "distributed.dataset",
+    "evaluator": "fluid.evaluator",
     "executor": "static.executor",
     "framework": "framework",
     "initializer": "fluid.initializer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleetrun import _lazy, framework, tensor
 from fleetrun._types import Any, DTypeLike, Initializer, Parameter, ParamLike, Sequence, Variable
 
-__all__ = ["LayerHelper"]
+__all__ = ["LayerHelper", "LayerHelperBase"]
 
 
 class LayerHelper:
@@ -138,5 +138,8 @@ class LayerHelper:
 
         return activated(self.layer_type, self.kwargs.get("act"), input_var)
 
+
+# Paddle's has the part that needs no input.
+LayerHelperBase = LayerHelper
 
 __getattr__, __dir__ = _lazy.attach(__name__)
