@@ -47,7 +47,7 @@ made.set_sample_generator(samples, 2, drop_last=False)
 assert pass_over(made) == pass_over(made) == [4, 20, 16], "the values of Paddle 2.6.2"
 made.set_sample_generator(samples, 2)
 assert pass_over(made) == [4, 20]
-made.set_sample_list_generator(paddle.batch(samples, 3))
+made.set_sample_list_generator(paddle.batch(samples, 9 / 3))
 assert pass_over(made) == [12, 28]
 made.set_batch_generator(lambda: iter([(np.ones((2, 3), "float32"), np.ones((2, 1), "int64"))] * 3))
 assert pass_over(made) == [8, 8, 8]

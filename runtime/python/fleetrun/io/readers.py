@@ -14,10 +14,11 @@ Reader: TypeAlias = Callable[[], Iterable[Any]]
 
 def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     """A reader of lists of batch_size examples of `reader`, the last one shorter unless drop_last. A reader
-    is a function that gives an iterator of examples. Throws: Error(config)."""
+    is a function that gives an iterator of examples. batch_size: of a float, the whole part
+    counts. Throws: Error(config)."""
     import itertools
 
-    batch_size = above_zero("paddle.batch", "batch_size", batch_size)
+    batch_size = above_zero("paddle.batch", "batch_size", int(batch_size))
 
     def batches():
         examples = iter(reader())
