@@ -2,6 +2,7 @@
 import contextlib
 import copy
 import io
+import os
 import sys
 
 import torch
@@ -178,6 +179,28 @@ def hook_that_zeroes(side):
     model.register_comm_hook(None, hook)
     backward(model, data(side.rank))
     assert all(parameter.grad.eq(0).all() for parameter in model.parameters())
+
+
+@case
+def hook_that_leaves_ranks_apart(side):
+    """As those of local SGD do, whose ranks average their parameters now and then."""
+    def hook(state, bucket):
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    os.environ["FLEETRUN_SENTINEL"] = "every"
+    plain = net()
+    model = side.wrap(copy.deepcopy(plain))
+    model.register_comm_hook(None, hook)
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, plain)]
+    for seed in range(3):
+        for each, optimizer in zip((model, plain), optimizers):
+            optimizer.zero_grad()
+            backward(each, data(side.rank, seed=seed))
+            optimizer.step()
+    for one, other in zip(model.parameters(), plain.parameters()):
+        assert torch.equal(one, other) and not alike(one)
 
 
 @case

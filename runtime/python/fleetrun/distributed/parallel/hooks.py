@@ -34,6 +34,12 @@ class CommunicationHook:
     state: Any
     wire: torch.dtype | None = None
 
+    @property
+    def averages(self) -> bool:
+        """Whether gradients are means over all ranks, whatever way they take; a hook that is called may leave
+        ranks apart."""
+        return self.call is None
+
 
 def hook_of(state: object, hook: Callable[[Any, Any], Any]) -> CommunicationHook | None:
     """What register_comm_hook() was given; None for the plain mean. Throws: TypeError for what cannot be

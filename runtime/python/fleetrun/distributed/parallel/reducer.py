@@ -74,7 +74,7 @@ class Reducer:
         self._hook = hook
         self._after = after
         self.compression = options.compression
-        self._sentinel = Sentinel(parameters, communicators[0])
+        self._sentinel = Sentinel(parameters, communicators[0], hook is None or hook.averages)
         self._order = None  # in which gradients became ready in the first backward
         self._is_in_backward = False
         self._seen: list[int] = []
@@ -121,7 +121,7 @@ class Reducer:
             elif group[0] in alone:
                 assert compression is not None
                 bucket = CompressedBucket(parameters[0], communicator, compression)
-            elif self._hook is not None and self._hook.wire is None:
+            elif self._hook is not None and not self._hook.averages:
                 bucket = HookBucket(parameters, communicator, self._hook, self._keeps_views)
             else:
                 bucket = Bucket(parameters, communicator, self._wire(), self._keeps_views)

@@ -8,7 +8,8 @@ checksum the sum of the values' bits as whole numbers: the same on all ranks who
 
 Ranks whose parameters differ, or which have averaged a different number of gradients, train different
 models: an Error(data) on every rank, which names rank, tensor and step. FLEETRUN_SENTINEL: "rotating", the
-default; "every" compares all parameters in each step; "off" none.
+default; "every" compares all parameters in each step; "off" none. None are compared either where a
+communication hook exchanges gradients: ranks that average now and then (local SGD) differ in between.
 """
 
 from __future__ import annotations
@@ -58,10 +59,13 @@ def parts_of(counts: list[int], every: bool) -> list[list[tuple[int, int, int]]]
 
 
 class Sentinel:
-    """parameters: (name, parameter), alike on all ranks of the communicator."""
+    """parameters: (name, parameter) on all ranks of the communicator, which `are_alike` if they are to be."""
 
     def __init__(
-        self, parameters: list[tuple[str, torch.nn.Parameter]], communicator: _native.Communicator
+        self,
+        parameters: list[tuple[str, torch.nn.Parameter]],
+        communicator: _native.Communicator,
+        are_alike: bool,
     ) -> None:
         mode = os.environ.get("FLEETRUN_SENTINEL") or "rotating"
         if mode not in _MODES:
@@ -70,7 +74,7 @@ class Sentinel:
         self._parameters = [parameter for _, parameter in parameters]
         self._communicator = communicator
         counts = [parameter.numel() for parameter in self._parameters]
-        self.parts = [[]] if mode == "off" else parts_of(counts, mode == "every")
+        self.parts = parts_of(counts, mode == "every") if are_alike and mode != "off" else [[]]
         self._step, self._averaged = 0, 0
         self._word = numpy.zeros(5, dtype=numpy.int64)
         self._words = numpy.zeros((communicator.size, 5), dtype=numpy.int64)
