@@ -3,7 +3,6 @@ forward connects to the servers, or makes this process one."""
 
 from __future__ import annotations
 
-import atexit
 import math
 import sys
 import warnings
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from fleetrun import _native, ps
+from fleetrun._ends import at_end
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Job:
                 sys.exit(0)
             self._client = ps.Client(tables, mode=self._mode)
             self._client.begin_pass()
-            atexit.register(self._leave)
+            at_end(self._leave, lambda: [self._client])
         return self._client
 
     def rows(self, table: str, keys: numpy.ndarray) -> numpy.ndarray:
@@ -204,8 +204,7 @@ class Job:
         )
 
     def _leave(self) -> None:
-        # An exception that nobody caught: the servers take the trainer for lost.
-        if self._client is not None and not hasattr(sys, "last_type"):
+        if self._client is not None:
             self._client.leave_pass()
             self._client.goodbye()
 

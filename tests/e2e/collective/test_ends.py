@@ -30,3 +30,53 @@ def test_threads_in_native_calls_do_not_abort_a_process_that_ends():
         done = subprocess.run([sys.executable, "-c", THREADS], env=clean_environment(), text=True,
                               capture_output=True, timeout=120)
         assert (done.returncode, done.stderr) == (3, "")
+
+
+FORKED = """
+import gc
+import os
+import sys
+import numpy
+import fleetrun.distributed as dist
+values = numpy.ones(4, dtype=numpy.float32)
+held = dist.new_group([0, 1])
+dist.all_reduce(values, group=held)
+child = os.fork()
+if child == 0:
+    del held
+    gc.collect()
+    sys.exit(5)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+dist.all_reduce(values, group=held)
+dist.all_reduce(values, group=dist.new_group([0, 1]))  # whose ranks meet in the store of rank 0
+assert values[0] == 8
+print("done")
+"""
+
+
+def test_a_forked_child_that_ends_is_not_the_rank_that_ends(job):
+    job(FORKED, 2).succeeded()
+
+
+DROPPED = """
+import os
+import torch
+import fleetrun.distributed.fleet as fleet
+
+def held():
+    return len(os.listdir("/proc/self/fd")) + len(os.listdir("/proc/self/task"))
+
+fleet.init(is_collective=True)
+counts = []
+for _ in range(12):
+    model = fleet.distributed_model(torch.nn.Linear(4, 3))
+    model(torch.ones(2, 4)).sum().backward()
+    del model
+    counts.append(held())
+assert counts[-1] == counts[1], counts
+print("done")
+"""
+
+
+def test_models_that_are_dropped_leave_no_threads_and_descriptors(torch_job):
+    torch_job(DROPPED, 2).succeeded()

@@ -7,14 +7,13 @@ the process is alone.
 
 from __future__ import annotations
 
-import atexit
 import itertools
-import sys
 import threading
 import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from fleetrun._ends import at_end
 from fleetrun._error import Error
 from fleetrun.distributed._channel import Channel
 from fleetrun.distributed._membership import the_member, wait_for_place
@@ -133,14 +132,11 @@ class Group:
 
     def close(self) -> None:
         """Lets the communicator and the channels go."""
-        self._world.forget(self._communicator)
         self._communicator = None
         self._purposes = itertools.count()
         if self._mailbox is not None:
             self._mailbox.close()
             self._mailbox = None
-        for channel in self._channels.values():
-            self._world.forget(channel.communicator)
         self._channels = {}
 
     def __repr__(self) -> str:
@@ -155,7 +151,8 @@ class TheWorld:
         self._meetings: Any = None  # what ends those of the generation
         self._meeting: set[threading.Thread] = set()
         self._numbers = itertools.count(1)
-        self._communicators: list[Any] = []
+        # Who makes calls over one has it: a model that is dropped leaves no threads and descriptors.
+        self._communicators: list[weakref.ref[Any]] = []
         self.groups: dict[Any, Any] = {}
         # Who has something to drop with a generation (fleetrun.distributed._membership): drop().
         self.followers: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -184,7 +181,7 @@ class TheWorld:
                 member.on_lost = self.abort
                 the_generations.meet(self, member)
             self.groups = {0: Group(self, 0, range(self.size))}
-            atexit.register(self._at_exit)
+            at_end(self.leave, self._connections)
         return self
 
     def enter(self, environment: dict[str, str] | None, member: Member) -> None:
@@ -211,7 +208,7 @@ class TheWorld:
         """The calls and meetings under way fail, calls elsewhere too. From any thread."""
         if self._meetings is not None:
             self._meetings.end(why)
-        for communicator in list(self._communicators):
+        for communicator in self._living():
             communicator.abort(why)
 
     @property
@@ -262,12 +259,12 @@ class TheWorld:
             communicator = native.make_communicator(name, ranks, **options)
         finally:
             self._meeting.discard(thread)
-        self._communicators.append(communicator)
+        living = [each for each in self._communicators if each() is not None]
+        self._communicators = [*living, weakref.ref(communicator)]
         return communicator
 
-    def forget(self, communicator: _native.Communicator | None) -> None:
-        """A communicator that is not used any more."""
-        self._communicators = [each for each in self._communicators if each is not communicator]
+    def _living(self):
+        return [each for each in [made() for made in self._communicators] if each is not None]
 
     def new_communicators(
         self, purpose: str, count: int, options: dict[str, Any]
@@ -302,16 +299,8 @@ class TheWorld:
         self._communicators = []
         self._native = None
 
-    def _at_exit(self):
-        # After an error nobody is told that all is well: communicators and the world are kept until the
-        # process is gone, and the others learn at once that this rank is lost.
-        if getattr(sys, "last_value", None) is None:
-            self.leave()
-        elif self._native is not None:
-            import ctypes
-
-            for kept in (self._native, *self._communicators):
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    def _connections(self):
+        return [] if self._native is None else [self._native, *self._living()]
 
 
 the_world = TheWorld()

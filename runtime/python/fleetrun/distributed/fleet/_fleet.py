@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleetrun import elastic, framework
 from fleetrun._arguments import warn_of_save, warn_once
+from fleetrun._ends import at_end
 from fleetrun._error import Error
 from fleetrun.distributed.fleet._minimizing import Minimizing
 from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker, RoleMakerBase
@@ -403,7 +404,7 @@ class Fleet(Minimizing, Saving):
         for each, _ in places:
             each.connect(client)
         elastic.on_world_change(self._tell_client, thread=True)
-        atexit.register(self._at_exit)
+        at_end(self.stop_worker, self._connections)
         for each, scope in places:
             each.pull_dense(scope)
         for parameter, table, width, _ in entries:
@@ -433,16 +434,10 @@ class Fleet(Minimizing, Saving):
         if self.training is not None and self.training.collective is not None:
             self.training.collective.average()
 
-    def _at_exit(self):
-        # After an error the servers are not told that all is well; whoever started the job ends it. The
-        # client is kept until the process is gone: if its connection ended earlier, the other trainers would
-        # fail of that, perhaps end before this process does, and be taken for the cause.
-        if getattr(sys, "last_value", None) is None:
-            self.stop_worker()
-        elif self.training is not None and self.training.connected:
-            import ctypes
-
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.training.client))
+    def _connections(self):
+        # If a client's connection ended before this process, the other trainers would fail of that, perhaps
+        # end before this process does, and be taken for the cause.
+        return [self.training.client] if self.training is not None and self.training.connected else []
 
     def barrier_worker(self) -> None:
         """Returns when every trainer has called it; with local SGD they have the same parameters then, the

@@ -49,7 +49,7 @@ _TYPES = {
 class Reducer:
     """parameters: (name, parameter) of those with gradients. communicators: buckets take them in turn.
     row_names: of parameters whose gradients are sparse. hook: what exchanges buckets in our place.
-    after: called at the end of every backward whose gradients were averaged."""
+    after: a method, called at the end of every backward whose gradients were averaged."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Reducer:
         self._options = options
         self._keeps_views = keeps_views
         self._hook = hook
-        self._after = after
+        self._after = weakref.WeakMethod(after)  # of the model that has this reducer
         self.compression = options.compression
         self._sentinel = Sentinel(parameters, communicators[0], hook is None or hook.averages)
         self._order = None  # in which gradients became ready in the first backward
@@ -251,7 +251,8 @@ class Reducer:
             self._follow_first_backward()
         self._has_exchanged = True
         self._disarm()
-        self._after()
+        if (after := self._after()) is not None:
+            after()
         self._sentinel.report(state, count)
 
     def _follow_first_backward(self):
