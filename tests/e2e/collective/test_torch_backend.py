@@ -198,6 +198,8 @@ def test_the_process_group_is_made_again_at_once(torch_python, version, tmp_path
     if version < OLDEST:
         pytest.skip(f"PyTorch {version} does not have the backend")
     (tmp_path / "train.py").write_text("""
+import threading
+import time
 import torch
 import torch.distributed as td
 import fleetrun.distributed.torch_backend
@@ -206,7 +208,13 @@ for round in range(30):
     values = torch.tensor([td.get_rank() + 1])
     td.all_reduce(values)
     assert values.item() == 3
+    td.all_reduce(torch.ones(1 << 17), async_op=True).wait()
     td.destroy_process_group()
+within = time.monotonic() + 30
+for thread in threading.enumerate():  # none of those that completed the calls is left
+    if thread is not threading.current_thread():
+        thread.join(max(within - time.monotonic(), 0))
+assert threading.active_count() == 1, threading.enumerate()
 print("done")
 """, encoding="utf-8")
     done, logs = job(torch_python, tmp_path, [tmp_path / "train.py"])

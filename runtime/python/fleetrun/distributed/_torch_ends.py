@@ -22,7 +22,7 @@ class Ends:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._pending: queue.SimpleQueue[tuple[Any, Callable[[], Any], Any, int]] = queue.SimpleQueue()
+        self._pending: queue.SimpleQueue[tuple[Any, Callable[[], Any], Any, int] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def add(self, task: calls.Task, then: Callable[[], Any], future: torch.futures.Future) -> None:
@@ -32,9 +32,15 @@ class Ends:
             self._thread.start()
         self._pending.put((task, then, future, the_generations.age))
 
+    def close(self) -> None:
+        """The thread goes when it has completed what was added."""
+        if self._thread is not None:
+            self._thread = None
+            self._pending.put(None)
+
     def _serve(self):
-        while True:
-            task, then, future, age = self._pending.get()
+        while (pending := self._pending.get()) is not None:
+            task, then, future, age = pending
             try:
                 task.wait()
                 future.set_result(then())

@@ -121,6 +121,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
 
     def shutdown(self) -> None:
         """Lets the group go: torch.distributed.destroy_process_group."""
+        self._ends.close()
         self._group.close()
         the_world.groups.pop(self._group.id, None)
 
