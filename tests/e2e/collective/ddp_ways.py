@@ -217,6 +217,20 @@ def hook_that_cannot_be_called_is_refused(side):
     with refused(TypeError):
         side.wrap(net()).register_comm_hook(None, 1)
 
+
+@case
+def static_graph_that_is_said_after_wrapping(side):
+    plain = net()
+    model = side.wrap(copy.deepcopy(plain))
+    model._set_static_graph()
+    for seed in range(2):
+        model.zero_grad()
+        plain.zero_grad()
+        backward(model, data(side.rank, seed=seed))
+        backward(plain, data(side.rank, seed=seed))
+        check_means(model, plain)
+
+
 @case
 def deep_copy(side):
     plain = net()

@@ -298,6 +298,9 @@ class DistributedDataParallel(torch.nn.Module):
         self._hook = hook_of(state, hook)
         self._planned = None
 
+    def _set_static_graph(self) -> None:
+        """Nothing: which parameters a backward uses may change. For scripts that say so after wrapping."""
+
     # ---- copies ----
 
     def __getstate__(self) -> dict[str, Any]:
