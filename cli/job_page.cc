@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +15,9 @@
 #include "launcher/ui/gate.h"
 #include "launcher/ui/listener.h"
 #include "launcher/ui/serve.h"
+#include "runtime/base/close_from.h"
 #include "runtime/base/error.h"
+#include "runtime/base/process_end.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -33,7 +34,7 @@ constexpr int kLongestEnd = 4'000;  // ms; longer than serve.h takes
     ::dup3(high_listener.value(), kListener, O_CLOEXEC);
     ::dup3(high_job.value(), kJob, O_CLOEXEC);
     for (UniqueFd* each : {&listener, &job, &high_listener, &high_job}) each->release();
-    ::syscall(SYS_close_range, kRest, ~0U, 0);
+    close_from(kRest);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     ::dup2(null, STDIN_FILENO);
     ::dup2(null, STDOUT_FILENO);  // where somebody may wait for the end of the job's output
@@ -66,7 +67,7 @@ JobPage::JobPage(const Endpoint& address, launcher::UiSettings settings) {
 
 JobPage::~JobPage() {
   job_.reset();
-  const UniqueFd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  const UniqueFd ended = watch_end(pid_);
   pollfd waits{ended.value(), POLLIN, 0};
   while (::poll(&waits, 1, kLongestEnd) < 0 && errno == EINTR) {
   }

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
+#include "runtime/base/process_end.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::cli {
@@ -51,7 +51,7 @@ int open_signals() {
 }
 
 bool wait_for_end(pid_t pid, std::chrono::milliseconds patience) {
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const UniqueFd process = watch_end(pid);
   if (!process) return errno == ESRCH;
   pollfd ended = {process.value(), POLLIN, 0};
   return ::poll(&ended, 1, static_cast<int>(patience.count())) > 0;

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,9 +21,11 @@
 #include <vector>
 
 #include "launcher/host/helper_child.h"
+#include "runtime/base/close_from.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/json_text.h"
+#include "runtime/base/process_end.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -177,7 +178,7 @@ class EventCommand::Runner {
       settle_child(parent);
       ::dup2(input.value(), STDIN_FILENO);
       ::dup2(STDERR_FILENO, STDOUT_FILENO);
-      ::syscall(SYS_close_range, 3, ~0U, 0);
+      close_from(3);
       ::execve(arguments[0], arguments.data(), variables.data());
       ::_exit(127);
     }
@@ -185,7 +186,7 @@ class EventCommand::Runner {
   }
 
   std::string judge(pid_t pid) {
-    const UniqueFd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const UniqueFd ended = watch_end(pid);
     const bool in_time = ended && wait_for(ended.value(), Clock::now() + kLongestRun);
     ::kill(-pid, SIGKILL);  // what it has left in its session, too
     ::kill(pid, SIGKILL);   // should it not have one yet
@@ -197,7 +198,7 @@ class EventCommand::Runner {
     return reason.ok() ? "" : to_string(reason);
   }
 
-  /// Whether `process`, a pidfd, has ended before `limit` and before the deadline of the end.
+  /// Whether `process`, of watch_end(), has ended before `limit` and before the deadline of the end.
   bool wait_for(int process, Clock::time_point limit) {
     for (;;) {
       Clock::time_point until = limit;

@@ -24,6 +24,7 @@
 #include "launcher/init/init_command.h"
 #include "launcher/init/init_holder.h"
 #include "launcher/init/init_lifeline.h"
+#include "runtime/base/close_from.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -134,6 +135,7 @@ int run(int argc, char** argv) {
     (void)!::write(2, kUsage, sizeof kUsage - 1);
     return kRefused;
   }
+  close_from(static_cast<int>(*socket) + 1);  // what whoever started fleetrun has open, where Boost could not
   const int signals = take_signals();
   ::setsid();  // out of the terminal's foreground group: Ctrl-C is for fleetrun to handle
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -69,8 +69,8 @@ struct ChildPlan {
 void place_descriptors(const ChildPlan& plan) noexcept {
   if (::dup2(plan.stdin_fd, 0) == -1 || ::dup2(plan.log_fd, 1) == -1 || ::dup2(plan.log_fd, 2) == -1)
     give_up(plan, kDescriptors);
-  // Everything init opens is close-on-exec already; this is for what it inherited. Kernels before 5.11 lack
-  // it.
+  // Everything init opens is close-on-exec already, and it has closed what it inherited: to be quite sure.
+  // Kernels before 5.11 lack it.
   ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
   // First out of the way of each other's numbers, then to them.
   for (std::size_t i = 0; i < plan.passed_count; ++i) {

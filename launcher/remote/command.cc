@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "launcher/host/helper_child.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
+#include "runtime/base/process_end.h"
 
 namespace fleetrun::launcher::remote {
 namespace {
@@ -79,9 +79,8 @@ Command start_command(const CommandLine& line) {
     throw Error(ErrorKind::spawn, program + " cannot be started: " + std::strerror(failed),
                 failed == ENOENT ? "install it, or name another with --ssh" : "");
   command.kill_target = line.killed_with_children ? -command.pid : command.pid;
-  command.ended.reset(check_errno(static_cast<int>(::syscall(SYS_pidfd_open, command.pid, 0)), "pidfd_open",
-                                  "starting a command", ErrorKind::spawn));
-  ::fcntl(command.ended.value(), F_SETFD, FD_CLOEXEC);
+  command.ended = watch_end(command.pid);
+  check_errno(command.ended.value(), "pidfd_open", "starting a command", ErrorKind::spawn);
   if (input.writing) do_not_block(input.writing);
   do_not_block(output.reading);
   do_not_block(error.reading);

@@ -22,7 +22,7 @@ struct CommandLine {
 struct Command {
   pid_t pid = -1;
   pid_t kill_target = -1;         // of kill(): itself, or its process group
-  UniqueFd ended;                 // readable when it has ended: its pidfd
+  UniqueFd ended;                 // readable when it has ended
   UniqueFd input, output, error;  // our ends; they do not block
 };
 

@@ -58,7 +58,7 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
     output_.close(ignored);
     error_.close(ignored);
     kill();
-    // The command has been killed: it is waited for by the handler of its pidfd,
+    // The command has been killed: it is waited for by the handler of its end,
     // while the loop runs, and by init else.
   }
 

@@ -13,6 +13,8 @@
 #include <list>
 #include <utility>
 
+#include "runtime/base/error.h"
+#include "runtime/base/process_end.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -173,6 +175,9 @@ class TimedInjector final : public Injector {
 std::unique_ptr<Injector> make_injector(asio::io_context& loop, std::vector<Injection> injections,
                                         std::vector<InjectionTarget> processes, std::uint64_t seed,
                                         std::function<void(const JobEvent&)> emit) {
+  if (!has_pidfds())
+    throw Error(ErrorKind::host, "--inject needs pidfd_open(), which this kernel or container does not have",
+                "leave out --inject, or use Linux 5.3 or later");
   return std::make_unique<TimedInjector>(loop, std::move(injections), std::move(processes), seed,
                                          std::move(emit));
 }

@@ -3,8 +3,10 @@
 // Known about this version: it has to be compiled in one file (src.hpp below); a child whose exec fails
 // leaves through
 // ::exit(), which would run our exit handlers in it, so an initializer leaves through _exit() first; it
-// closes every descriptor but 0, 1, 2 and its whitelist in the child.
+// closes every descriptor but 0, 1, 2 and its whitelist in the child; where the kernel has no pidfds its
+// handle of a process throws, so that it is told to use none, and nothing but the pid is kept.
 #define BOOST_PROCESS_V2_SEPARATE_COMPILATION
+#define BOOST_PROCESS_V2_DISABLE_PIDFD_OPEN
 #include "launcher/spawn/process_spawner.h"
 
 #include <errno.h>
@@ -70,6 +72,11 @@ UniqueFd copy_of(int fd) {
                               "passing a descriptor to a process", ErrorKind::spawn));
 }
 
+void wait_for(pid_t pid) {
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 std::string current_directory() {
   std::error_code error;
   return std::filesystem::current_path(error).string();
@@ -77,9 +84,9 @@ std::string current_directory() {
 
 class InitPod final : public Pod {
  public:
-  InitPod(asio::io_context& loop, process::process init, UniqueFd lifeline, const SetupFrame& setup,
+  InitPod(asio::io_context& loop, pid_t init, UniqueFd lifeline, const SetupFrame& setup,
           PodListener& listener)
-      : init_(std::move(init)),
+      : init_(init),
         lifeline_(loop, lifeline.release()),
         directory_(current_directory()),
         required_(setup.required),
@@ -90,11 +97,8 @@ class InitPod final : public Pod {
 
   ~InitPod() override {
     boost::system::error_code ignored;
-    lifeline_.close(ignored);  // the order to kill everything and end
-    if (ended_)
-      init_.wait(ignored);
-    else
-      init_.detach();  // a process that SIGKILL does not end keeps init; neither keeps us
+    lifeline_.close(ignored);     // the order to kill everything and end
+    if (ended_) wait_for(init_);  // else a process that SIGKILL does not end keeps init; neither keeps us
   }
 
   /// Frames of one turn of the loop leave together: one wake-up of init starts all processes.
@@ -237,8 +241,7 @@ class InitPod final : public Pod {
 
   /// The lifeline ended. What init was holding is ours now, because fleetrun is the next subreaper.
   void on_end() {
-    boost::system::error_code ignored;
-    init_.wait(ignored);
+    wait_for(init_);
     ended_ = true;
     while (::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD) {
       kill_everything_below(cgroup_);
@@ -248,7 +251,7 @@ class InitPod final : public Pod {
     listener_.on_lost();
   }
 
-  process::process init_;
+  pid_t init_;
   asio::posix::stream_descriptor lifeline_;
   std::string directory_;
   std::optional<ContainmentLevel> required_;
@@ -287,7 +290,9 @@ std::unique_ptr<Pod> start_pod(asio::io_context& loop, const InitSettings& setti
                     ? "raise the limit on open files (ulimit -Hn), or start fewer processes"
                 : error.value() == EAGAIN ? "raise the limit on processes (ulimit -u), or start fewer"
                                           : "install fleetrun again");
-  return std::make_unique<InitPod>(loop, std::move(init), std::move(ours), settings.setup, listener);
+  const pid_t pid = init.id();
+  init.detach();
+  return std::make_unique<InitPod>(loop, pid, std::move(ours), settings.setup, listener);
 }
 
 std::string find_init(const std::string& fleetrun_directory) {

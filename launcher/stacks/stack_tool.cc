@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "launcher/host/helper_child.h"
+#include "runtime/base/close_from.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
 
@@ -128,7 +128,7 @@ std::unique_ptr<ToolRun> run_tool(asio::io_context& loop, const std::vector<std:
     ::dup2(nothing, STDIN_FILENO);
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
-    ::syscall(SYS_close_range, 3, ~0U, 0);
+    close_from(3);
     ::execve(arguments[0], arguments.data(), variables.data());
   });
 }

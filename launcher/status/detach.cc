@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "launcher/logs/log_files.h"
+#include "runtime/base/close_from.h"
 #include "runtime/base/error.h"
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/own_file.h"
@@ -75,7 +76,7 @@ Foreground wait_in_foreground(const Plan& plan, UniqueFd running, pid_t backgrou
   UniqueFd only(kept == 3 ? kept : ::dup3(running.value(), 3, O_CLOEXEC));
   if (kept != 3 && kept >= 0) ::close(kept);
   running.release();
-  ::close_range(4, ~0U, 0);
+  close_from(4);
   const UniqueFd signals = take_signals();
   Foreground foreground;
   if (wait_until_running(only.value(), signals.value(), background)) {

@@ -1,7 +1,6 @@
 // What may block (a control socket, a program) is asked by a process of its own; the rest is answered here.
 #include "launcher/ui/api.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "launcher/ui/log_document.h"
 #include "launcher/ui/page.h"
 #include "launcher/ui/past_job.h"
+#include "runtime/base/close_from.h"
 #include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/text.h"
@@ -296,7 +296,7 @@ class Api final : public UiApi {
     const int id = ++last_run_;
     const auto alone = [&](int out) {
       ::dup2(out, STDERR_FILENO + 1);
-      ::syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0);  // connections of other requests among them
+      close_from(STDERR_FILENO + 2);  // connections of other requests among them
       work(STDERR_FILENO + 1);
     };
     runs_[id] = run_apart(loop_, alone, limits, [this, id, done, respond](std::string said, bool in_time) {
