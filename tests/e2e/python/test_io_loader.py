@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from conftest import environment
+from fleetrun_job import ROOT
 from flow import LIMIT
 
 HEAD = """
@@ -135,6 +136,45 @@ assert [(batch[0], batch[-1], len(batch)) for batch in loader][-1] == ("text 350
 # With numpy.random.seed(3), Paddle 2.6.2 gives these.
 SEEDED = ["[[5, 842, 223], [2, 594, 215]]", "[[4, 913, 92], [0, 687, 682]]", "[[3, 425, 536], [1, 949, 418]]",
           "789"]
+
+
+@pytest.mark.parametrize("kernel", ["today's", "4.18"])
+def test_pythons_that_were_built_on_an_old_linux_have_workers_too(run, kernel):
+    """conda's and others' os has neither memfd_create() nor pidfd_open()."""
+    run(f"import sys; sys.path.insert(0, {str(ROOT / 'tests' / 'support')!r}); kernel = {kernel!r}" + """
+import os, signal
+del os.memfd_create, os.pidfd_open
+if kernel == "4.18":
+    from old_kernel import AFTER_5_0, forbid
+    forbid(AFTER_5_0)
+""" + HEAD + """
+loader = DataLoader(Examples(lambda i: i), batch_size=2, num_workers=2)
+assert [plain(batch) for batch in loader] == [[0, 1], [2, 3], [4]]
+def killed(i):
+    if i == 2: os.kill(os.getpid(), signal.SIGKILL)
+    return i
+try:
+    list(DataLoader(Examples(killed), num_workers=1))
+except paddle.Error as error:
+    assert "was killed by SIGKILL" in str(error), error
+else:
+    raise AssertionError("the end of a worker is not seen")
+ready, told = os.pipe()
+owner = os.fork()
+if owner == 0:
+    threading.excepthook = lambda _: os._exit(1)
+    def work():  # forked by another thread than the main one
+        batches = iter(DataLoader(Examples(lambda i: i), num_workers=1))
+        os.write(told, b"%d" % len(next(batches)))
+        threading.Event().wait()
+    threading.Thread(target=work, daemon=True).start()
+    threading.Event().wait()
+os.close(told)
+assert os.read(ready, 20) == b"1"
+os.kill(owner, signal.SIGKILL)
+os.waitpid(owner, 0)
+assert os.read(ready, 1) == b""  # who has the other end, the worker, has ended too
+""")
 
 
 def test_workers_draw_the_numbers_that_paddles_draw(run):

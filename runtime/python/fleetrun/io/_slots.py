@@ -16,6 +16,7 @@ import weakref
 import numpy
 
 from fleetrun.io._collate import aligned, is_tensor
+from fleetrun.io._kernel import memory_file
 
 SHORT = 16384  # bytes of a pickle that go with the message
 
@@ -55,7 +56,7 @@ class Slot:
         self.number = number
         self.size = _rounded(size)
         self.used = 0
-        self.descriptor: int | None = os.memfd_create("fleetrun-batch", os.MFD_CLOEXEC)
+        self.descriptor: int | None = memory_file("fleetrun-batch")
         os.ftruncate(self.descriptor, self.size)
         self.memory = _map(self.descriptor, self.size)
         self.address = _address(self.memory)

@@ -13,6 +13,7 @@ import traceback
 from typing import Any
 
 from fleetrun.io import _collate, _seeds
+from fleetrun.io._kernel import open_pidfd
 from fleetrun.io._slots import Arena, pack
 
 # What a fetch gives that was stopped: None may be a batch.
@@ -235,14 +236,16 @@ def die_with(parent, forked_by_main_thread):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     else:
         # To the kernel the parent is the thread that forked, which may end long before its process.
-        handle = os.pidfd_open(parent)
-        threading.Thread(target=_end_after, args=(handle,), daemon=True).start()
+        threading.Thread(target=_end_after, args=(parent, open_pidfd(parent)), daemon=True).start()
     if os.getppid() != parent:
         os._exit(1)
 
 
-def _end_after(handle):
+def _end_after(parent, handle):
     watch = select.poll()
-    watch.register(handle, select.POLLIN)
-    watch.poll()
+    if handle is not None:
+        watch.register(handle, select.POLLIN)
+        watch.poll()
+    while os.getppid() == parent:  # without a pidfd
+        watch.poll(100)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -14,6 +14,7 @@ from typing import Any
 from fleetrun._error import Error
 from fleetrun.io import _worker
 from fleetrun.io._channel import Channel
+from fleetrun.io._kernel import watch_end
 from fleetrun.io._slots import Mappings, unpack
 
 # Seconds that a worker has to finish the example it is reading when it is not needed any more; then it is
@@ -189,8 +190,7 @@ class _Member:
         )
         try:
             self.process.start()
-            assert self.process.pid is not None
-            self.handle = os.pidfd_open(self.process.pid)
+            self.handle = watch_end(self.process)
         except BaseException:
             self.channel.close()
             raise
