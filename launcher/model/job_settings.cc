@@ -35,7 +35,8 @@ constexpr Setting kSettings[] = {
    "trainers of a collective job; default: one per device, or 1",
    "`gpu` is one per device, `cpu` one per core, and `auto` one per device or, where there are none, one "
    "per core."},
-  {"devices", "gpus npus xpus", "PADDLE_DEVICES", "None", "0,1,…", Group::processes, kPaddle, Kind::value,
+  {"devices", "gpus npus xpus selected_gpus", "PADDLE_DEVICES", "None", "0,1,…",
+   Group::processes, kPaddle, Kind::value,
    "devices of a collective job, one trainer each, named as CUDA_VISIBLE_DEVICES does; default: all "
    "visible ones",
    "Without it, devices that another job of this user holds on this host are passed over, and a job for "
@@ -44,10 +45,11 @@ constexpr Setting kSettings[] = {
   {"run_mode", "", "PADDLE_RUN_MODE", "None", "MODE", Group::processes, kPaddle, Kind::value,
    "kind of the job: collective, ps or rpc; default: ps where servers or their trainers are asked for"},
 
-  {"host", "local_addr", "POD_IP PET_LOCAL_ADDR", "None", "ADDRESS", Group::hosts, kPaddle, Kind::value,
+  {"host", "local_addr node_ip", "POD_IP PET_LOCAL_ADDR", "None", "ADDRESS",
+   Group::hosts, kPaddle, Kind::value,
    "address of this host in the endpoints; default: 127.0.0.1, or the one that faces the other hosts",
    "So nothing of a job on one host is open to the network."},
-  {"start_port", "", "PADDLE_START_PORT FLAGS_START_PORT FLAGS_FIXED_PORT", "6070", "PORT",
+  {"start_port", "started_port", "PADDLE_START_PORT FLAGS_START_PORT FLAGS_FIXED_PORT", "6070", "PORT",
    Group::hosts, kPaddle, Kind::value,
    "first of consecutive ports for the processes; without it free ports are found",
    "Free ports are held until the process that needs them is started. With --ips the default counts."},
@@ -408,6 +410,10 @@ constexpr Setting kSettings[] = {
   {"auto_parallel_config", "", "PADDLE_AUTO_PARALLEL_CONFIG", "None", "FILE",
    Group::accepted, kPaddle, Kind::value,
    "passed on as PADDLE_AUTO_PARALLEL_CONFIG; the script runs, and nothing is tuned before"},
+  {"use_paddlecloud", "", "", "False", "", Group::accepted, kTorchrun, Kind::flag,
+   "no effect: PADDLE_TRAINERS and POD_IP of a Paddle cloud are found without it", "", "True"},
+  {"print_config", "", "", "None", "BOOL", Group::accepted, kTorchrun, Kind::value,
+   "no effect"},
   {"auto_tuner_json", "", "", "None", "FILE", Group::accepted, kPaddle, Kind::refused,
    "refused: there is no tuner",
    "", kNoTuner},

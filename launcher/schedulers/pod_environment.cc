@@ -107,9 +107,7 @@ std::optional<PodEnvironment> elastic_paddle_job(Reader& reader) {
 std::optional<PodEnvironment> paddle_job(Reader& reader) {
   const std::string* trainers = reader.find("PADDLE_TRAINERS");
   const std::string* address = reader.find("POD_IP");
-  const std::string* role = reader.find("TRAINING_ROLE");
-  if (!trainers || !address || !role)
-    return std::nullopt;  // what is wrong with the others is nobody's business
+  if (!trainers || !address) return std::nullopt;  // what is wrong with the others is nobody's business
   const auto id = reader.number("PADDLE_TRAINER_ID");
   if (!id) return std::nullopt;
   std::vector<std::string> hosts;
@@ -125,8 +123,9 @@ std::optional<PodEnvironment> paddle_job(Reader& reader) {
       said && *said != static_cast<int>(others.size()))
     refuse("PADDLE_TRAINERS_NUM", std::to_string(*said),
            "PADDLE_TRAINERS names " + std::to_string(others.size()));
-  const bool serves = *role == "PSERVER";
-  if (!serves && *role != "TRAINER") refuse("TRAINING_ROLE", *role, "PSERVER or TRAINER is needed");
+  const std::string* role = reader.find("TRAINING_ROLE");  // Paddle 1.x has none on hosts that only train
+  const bool serves = role && *role == "PSERVER";
+  if (role && !serves && *role != "TRAINER") refuse("TRAINING_ROLE", *role, "PSERVER or TRAINER is needed");
   const std::size_t rank = (serves ? 0 : servers) + static_cast<std::size_t>(*id);
   if (static_cast<std::size_t>(*id) >= (serves ? servers : others.size()))
     refuse("PADDLE_TRAINER_ID", std::to_string(*id), "there are fewer pods of this role");

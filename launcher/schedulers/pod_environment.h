@@ -3,7 +3,7 @@
 //
 //   who set it          what counts, and what it means
 //   PaddleJob operator  PADDLE_TRAINERS, PADDLE_TRAINER_ID, POD_IP, TRAINING_ROLE: hosts, this one's rank,
-//                       address and role
+//                       address and role (a trainer's where there is none)
 //     elastic           PADDLE_ELASTIC_SERVER, _NP, _JOB_ID: an etcd, the number of pods, the job's id
 //   Volcano             VC_TASK_INDEX, VC_<TASK>_HOSTS, VC_<TASK>_NUM, HOSTNAME: hosts by task, this one's
 //                       place

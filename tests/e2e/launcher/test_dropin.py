@@ -151,6 +151,18 @@ def test_old_spellings_are_understood(work):
                 and "hint: leave" in job.err)
 
 
+def test_the_flags_of_paddle_1_are_understood(work, ports):
+    port = ports(1)[0]
+    flags = ["--selected_gpus=0,1", "--cluster_node_ips=127.0.0.1", "--node_ip", "127.0.0.1",
+             f"--started_port={port}", "--use_paddlecloud", "--print_config", "True"]
+    plan = json.loads(work.run("--dry-run=json", *flags, "/bin/true",
+                               environment=clean_environment(CUDA_VISIBLE_DEVICES="0,1,2")).out)
+    environments = [process["environment"] for process in plan["processes"]]
+    assert [each["PADDLE_CURRENT_ENDPOINT"] for each in environments] == [
+        f"127.0.0.1:{port}", f"127.0.0.1:{port + 1}"]
+    assert [each["FLAGS_selected_gpus"] for each in environments] == ["0", "1"]
+
+
 def test_abbreviations_are_noted(work):
     job = work.run("--nproc_per=2", "/bin/true")
     assert job.status == 0 and "--nproc_per is read as --nproc_per_node" in job.err

@@ -78,6 +78,15 @@ TEST_CASE("a worker of a collective PaddleJob is understood") {
   CHECK(pod->part == Part::any);
 }
 
+TEST_CASE("a Paddle cloud of 1.x that only trains names no role") {
+  const auto pod = pod_environment(without(paddle_worker(), "TRAINING_ROLE"), std::nullopt);
+  REQUIRE(pod);
+  CHECK(pod->master == Endpoint{"10.0.0.3", 2379});
+  CHECK(pod->nodes == NodeCount{2, 2, 1});
+  CHECK(pod->node_rank == 1);
+  CHECK(pod->part == Part::any);
+}
+
 TEST_CASE("pods of a parameter-server PaddleJob run their role alone, and servers come first") {
   const auto trainer = pod_environment(paddle_ps(), std::nullopt);
   REQUIRE(trainer);
