@@ -1,5 +1,6 @@
 """The wall clock jumps while a job runs, for fleetrun and its processes: nothing hangs, and nothing waits."""
 
+import json
 import shutil
 import struct
 import subprocess
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from fleetrun_job import clean_environment, wait_until
+from fleetrun_job import ROOT, clean_environment, find_fleetrun, wait_until
 
 # The wall clock of a process, as it would be N seconds from now; N stands in the file $CLOCK_OFFSET.
 CLOCK = r"""
@@ -96,3 +97,31 @@ def test_a_wall_clock_that_jumps_changes_nothing(work, python, jump):
     (work.directory / "end1").touch()
     assert job.finish().status == 0, job.err
     assert "hang" not in job.err
+
+
+# Longer than --lost_after=2: a host that is thought to be silent is given up meanwhile.
+UPTIME = """
+import os, time
+print(time.clock_gettime(time.CLOCK_BOOTTIME) - float(os.environ["HERE"]), flush=True)
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    time.sleep(0.05)
+"""
+
+
+def test_hosts_that_were_started_at_other_times_are_one_job(work, python):
+    """By the clocks that count from its start, h2 began twenty days before the other."""
+    later = ["unshare", "--time", "--fork", "--kill-child", "--monotonic", "1728000", "--boottime", "1728000"]
+    if subprocess.run([*later, "true"], capture_output=True).returncode != 0:
+        pytest.skip("time namespaces of one's own are not allowed here")
+    there = work.script("there", f"#!/bin/sh\nexec {' '.join(later)} {find_fleetrun()} \"$@\"\n", 0o755)
+    (work.directory / "config.json").write_text(json.dumps({"path": {"h2": str(there)}}))
+    environment = clean_environment(FAKE_SSH=str(work.directory),
+                                    HERE=str(time.clock_gettime(time.CLOCK_BOOTTIME)))
+    job = work.run("--ssh", f"{python} -IS {ROOT}/tests/support/fake_ssh.py", "--python", python,
+                   "--hosts=h1,h2", "--lost_after=2", "--show=all", work.script("up.py", UPTIME),
+                   environment=environment)
+    assert job.status == 0, job.err
+    since = {name.strip(): float(seconds) for name, seconds in
+             (line.split(" | ") for line in job.out.splitlines())}
+    assert since["h1:trainer 0"] < 1000 and since["h2:trainer 1"] > 1_700_000

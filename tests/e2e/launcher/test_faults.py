@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from fleetrun_job import reachable_fleetrun, wait_until
+from fleetrun_job import find_fleetrun, reachable_fleetrun, wait_until
 
 # A trainer with children that ignore SIGTERM, left its session, were orphaned, and are stopped.
 STUBBORN = """
@@ -175,6 +175,19 @@ def test_the_job_fails_when_a_process_cannot_be_forked(work):
                    preexec_fn=limit)
     assert job.status == 126 and "could not be started" in job.err and "(fork)" in job.err
     assert not job.survivors()
+
+
+def test_a_process_that_cannot_be_forked_at_first_is_tried_again(work):
+    if not shutil.which("strace"):
+        pytest.skip("there is no strace")
+    job = work.run("-f", "-o", "calls", "-e", "trace=clone3", "-e", "inject=clone3:error=EAGAIN:when=1..3",
+                   find_fleetrun(), "--nproc_per_node=2", "/bin/echo", "x", executable=shutil.which("strace"))
+    calls = (work.directory / "calls").read_text()
+    if "INJECTED" not in calls:
+        pytest.skip(f"processes are not started by clone3, or not traced here: {job.err}")
+    assert calls.count("INJECTED") == 3
+    assert (job.status, job.out) == (0, "x\n"), job.err
+    assert job.log("workerlog.1") == "x\n"
 
 
 def test_a_reader_that_takes_no_launch_lines_does_not_delay_the_stop(work):

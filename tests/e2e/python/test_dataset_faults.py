@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import shutil
 import subprocess
 import sys
 
@@ -291,6 +292,27 @@ def test_a_file_that_shrinks_while_it_is_read(run, tmp_path, command):
     done = run(SHRINKING.format(command=command), expect=1)
     assert "data.txt: had 16000000 bytes when it was opened and has 8000000 now" in done.stderr, done.stderr
     assert "hint: " in done.stderr
+
+
+@pytest.mark.parametrize("command", ["", "cat"])
+@pytest.mark.parametrize("error, says", [("ESTALE", "Stale file handle"), ("EIO", "Input/output error")])
+def test_a_file_that_cannot_be_read_any_more(tmp_path, command, error, says):
+    """As one of a network file system that another host has replaced."""
+    if not shutil.which("strace"):
+        pytest.skip("there is no strace")
+    (tmp_path / "data.txt").write_text(("2000" + " 5" * 2000 + "\n") * 1000)  # more than two reads
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "case.json").write_text(json.dumps({
+        "slots": IDS, "dataset": "QueueDataset", "command": command, "threads": 1, "settings": {},
+        "files": ["data.txt"]}))
+    done = subprocess.run(
+        ["strace", "-f", "-o", "calls", "-P", "data.txt", "-e", "trace=read", "-e",
+         f"inject=read:error={error}:when=3", sys.executable, "script.py"], cwd=tmp_path, env=environment(),
+        capture_output=True, text=True, timeout=LIMIT)
+    if "INJECTED" not in (tmp_path / "calls").read_text():
+        pytest.skip(f"nothing can be traced here: {done.stderr}")
+    assert done.returncode == 1 and "examples" not in done.stdout
+    assert re.search(rf"Error: data.txt: read failed after \d+ bytes: {says}", done.stderr), done.stderr
 
 
 def test_a_command_that_says_nothing_for_too_long(read, tmp_path):
