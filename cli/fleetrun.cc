@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <exception>
+#include <new>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -84,6 +86,12 @@ int main(int argc, char** argv) {
     status = run(argc, argv);
   } catch (const Error& error) {
     cli::refuse(error, kRefused);
+  } catch (const std::bad_alloc&) {  // so nothing is put together here
+    constexpr std::string_view kNoMemory =
+        "fleetrun: error: there is no memory left\n"
+        "  hint: raise the limit (ulimit -v, or that of the container), or start fewer processes\n";
+    (void)!::write(STDERR_FILENO, kNoMemory.data(), kNoMemory.size());
+    ::_exit(kRefused);
   } catch (const std::exception& error) {
     cli::refuse(Error(ErrorKind::host, error.what()), kRefused);
   }

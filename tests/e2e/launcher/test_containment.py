@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,29 @@ def test_a_crash_of_fleetrun_leaves_nothing_alive(work, number):
     job.wait_for_log("workerlog.1", "up")
     job.signal(number)
     job.process.wait(10)
+    wait_until(lambda: not job.survivors(), "the end of the tree")
+
+
+TALKER = """
+import pathlib, time
+print("up", flush=True)
+while not pathlib.Path("talk").exists():
+    time.sleep(0.01)
+while True:
+    print("x" * 100_000, flush=True)
+    time.sleep(0.001)
+"""
+
+
+def test_fleetrun_without_memory_says_so_and_leaves_nothing_alive(work, python):
+    work.script("talk.py", TALKER)
+    job = work.start("--python", python, "--show=all", "--nproc_per_node=2", "talk.py",
+                     stdout=subprocess.DEVNULL)
+    job.wait_for_log("workerlog.1", "up")
+    resource.prlimit(job.process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
+    (work.directory / "talk").touch()
+    assert job.finish().status == 125
+    assert "fleetrun: error: there is no memory left\n  hint: " in job.err, job.err
     wait_until(lambda: not job.survivors(), "the end of the tree")
 
 
