@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""usage: tests/campaigns/trainer_kills.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
+"""usage: tests/campaigns/trainer_kills.py [--resize] [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
 Each run is a job in mode sync, async or geo of one or two parameter servers and two trainers, of one or two
 threads each, that keeps checkpoints (--ps_checkpoint). The trainers go over their files three times, through
 a QueueDataset of text or columnar files, an InMemoryDataset, or over files that they share
 (get_dynamic_files). Each trainer is killed with SIGKILL once or twice at random times, and in half of the
-runs each server once; fleetrun starts each again alone.
+runs each server once; fleetrun starts each again alone. With --resize there are three servers, and
+`fleetrun ps resize` moves them between one to three processes while trainers and servers are killed.
 
 Every example is a row of its own key, whose table counts how often a key was pushed: in the end each count
 has to be the number of passes. In mode geo it is the value that counts, in one pass: each trainer sends half
@@ -107,7 +108,7 @@ fleet.barrier_worker()
 fleet.stop_worker()
 """
 calm = {}  # the values of a job in which nobody was killed, by its settings
-state = {"servers": 0, "trainers": 0, "examples": 0}
+state = {"servers": 0, "trainers": 0, "resizes": 0, "examples": 0}
 
 
 def passes_in(mode):
@@ -132,10 +133,13 @@ def processes_of(turn):
 
 
 def kill_some(turn, job, plan):
-    """Kills the processes of the plan at random times; how many of each role it were."""
+    """Kills the processes of the plan at random times, and resizes; how many of each role it were."""
     killed, deadline = [], time.monotonic() + LIMIT
     for process in plan:
         time.sleep(turn.random.uniform(0.0, 1.2))
+        if process[0] == "resizes":
+            resize(turn, process[1])
+            continue
         while time.monotonic() < deadline and job.poll() is None and not (turn.directory / "result").exists():
             pid = processes_of(turn).get(process)
             if pid is not None and pid not in [before for _, before in killed]:
@@ -146,6 +150,23 @@ def kill_some(turn, job, plan):
             time.sleep(0.005)
     return {role: sum(1 for killed_role, _ in killed if killed_role == role)
             for role in ("servers", "trainers")}
+
+
+def job_id(turn):
+    return turn.mark.replace("CAMPAIGN_MARK=", "campaign-")
+
+
+def resize(turn, processes):
+    """Begins to move servers to so many processes, and does not wait for that."""
+    words = [turn.options.fleetrun, "ps", "resize", str(processes), f"--job={job_id(turn)}"]
+    with open(turn.directory / "resized", "ab") as said:
+        subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=turn.environment())
+
+
+def count_resizes(turn):
+    """Those that were done before the job ended."""
+    said = turn.directory / "resized"
+    return said.read_text(errors="replace").count("done in ") if said.exists() else 0
 
 
 def write_files(directory):
@@ -167,7 +188,8 @@ def convert(turn):
 
 def train(turn, servers, mode, dataset, threads, plan):
     """(what went wrong or None, the result, the killed)"""
-    job = turn.start(f"--server_num={servers}", "--trainer_num=2", "--ps_checkpoint=kept", "--max_restart=20",
+    job = turn.start(f"--server_num={servers}", "--trainer_num=2", f"--job_id={job_id(turn)}",
+                     "--ps_checkpoint=kept", "--max_restart=20",
                      "--restart_backoff=0", "--restart=trainer=process",
                      f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", mode, dataset,
                      threads, passes_in(mode), FILES * EXAMPLES)
@@ -188,13 +210,18 @@ def train(turn, servers, mode, dataset, threads, plan):
 
 def run(turn):
     write_files(turn.directory)
-    mode = turn.random.choice(["sync", "async", "geo"])
+    moves = turn.options.resize
+    mode = turn.random.choice(["sync", "async"] if moves else ["sync", "async", "geo"])
     dataset = turn.random.choice(["queue", "memory", "columnar", *([] if mode == "sync" else ["shared"])])
     if dataset == "columnar":
         convert(turn)
-    settings = (turn.random.choice([1, 1, 2]), mode, dataset, turn.random.choice([1, 2]))
+    servers = f"{turn.random.choice([1, 2, 3])}:3" if moves else turn.random.choice([1, 1, 2])
+    settings = (servers, mode, dataset, turn.random.choice([1, 2]))
     plan = [("trainers", rank) for rank in (0, 1)] + [("trainers", turn.random.choice([0, 1]))]
-    if turn.random.random() < 0.5:
+    if moves:
+        plan += [("servers", 0), ("servers", 0)]
+        plan += [("resizes", turn.random.choice([1, 2, 3])) for _ in range(3)]
+    elif turn.random.random() < 0.5:
         plan += [("servers", rank) for rank in range(settings[0])]
     turn.random.shuffle(plan)
     if settings[0] == 1 and mode == "sync" and settings not in calm:
@@ -210,6 +237,7 @@ def run(turn):
         return f"{settings}: {wrong}"
     for role, count in killed.items():
         state[role] += count
+    state["resizes"] += count_resizes(turn)
     state["examples"] += int(sum(result["shows"]))
     miscounted = sum(1 for shows in result["shows"] if shows != passes_in(mode))
     if miscounted:
@@ -220,9 +248,14 @@ def run(turn):
 
 
 def summary():
-    return (f"{state['trainers']} trainers and {state['servers']} servers killed, "
+    return (f"{state['trainers']} trainers and {state['servers']} servers killed, {state['resizes']} resizes, "
             f"{state['examples']} examples counted")
 
 
+def more_options(parser):
+    parser.add_argument("--resize", action="store_true",
+                        help="move three servers between one to three processes meanwhile")
+
+
 if __name__ == "__main__":
-    sys.exit(campaign.main(__doc__, run, count=40, summary=summary))
+    sys.exit(campaign.main(__doc__, run, count=40, summary=summary, more_options=more_options))
