@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native
@@ -22,25 +22,39 @@ class Scope:
 
     def __init__(self) -> None:
         self.native = _native.Scope()
+        self._elsewhere: tuple[Collection[str], Callable[[_native.Scope], None]] | None = None
 
     def find_var(self, name: str) -> ScopeVariable | None:
         """The value of this name, or None."""
-        return ScopeVariable(self.native, name) if self.native.has(name) else None
+        return ScopeVariable(self, name) if self.native.has(name) else None
 
     def var(self, name: str) -> ScopeVariable:
         """The value of this name, made empty when it is not there."""
         self.native.make(name)
-        return ScopeVariable(self.native, name)
+        return ScopeVariable(self, name)
 
     def local_var_names(self) -> list[str]:
         """The names of all values."""
         return self.native.names()
 
+    def lie_elsewhere(self, names: Collection[str], fetch: Callable[[_native.Scope], None]) -> None:
+        """What these names hold is newer elsewhere: `fetch` puts it here once one of them is looked at. Not
+        in Paddle."""
+        self._elsewhere = (names, fetch)
+
+    def look_at(self, name: str) -> _native.Scope:
+        """The native scope, with the newest value of this name. Not in Paddle."""
+        if self._elsewhere is not None and name in self._elsewhere[0]:
+            _, fetch = self._elsewhere
+            self._elsewhere = None
+            fetch(self.native)
+        return self.native
+
 
 class ScopeVariable(Elements):
     """One value of a Scope: numpy reads it, set() replaces it."""
 
-    def __init__(self, scope: _native.Scope, name: str) -> None:
+    def __init__(self, scope: Scope, name: str) -> None:
         self._scope = scope
         self.name = name
 
@@ -51,7 +65,7 @@ class ScopeVariable(Elements):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
         import numpy
 
-        value = numpy.asarray(self._scope.value(self.name))
+        value = numpy.asarray(self._scope.look_at(self.name).value(self.name))
         return value if dtype is None else value.astype(dtype)
 
     def shape(self) -> list[int]:
@@ -80,7 +94,7 @@ class ScopeVariable(Elements):
         if values.dtype == numpy.int32 and self._is_initialized():
             before = self.__array__()
             values = values.astype(before.dtype) if before.dtype == numpy.int64 else values
-        self._scope.set_value(self.name, values)
+        self._scope.look_at(self.name).set_value(self.name, values)
 
 
 def global_scope() -> Scope:

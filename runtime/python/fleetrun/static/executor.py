@@ -103,6 +103,7 @@ class Executor:
             runner.run(fed)
         if training is not None:
             training.count_step()
+            training.leave_dense(scope)
         after = RUNS.of(program).after
         if after is not None:
             after(scope.native)

@@ -13,7 +13,7 @@ from fleetrun import _native
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._types import Any, Callable, Iterable, Program
+from fleetrun._types import Any, Callable, Iterable, Program, Scope
 from fleetrun.distributed.fleet._exchange import Exchange
 
 if TYPE_CHECKING:
@@ -211,6 +211,16 @@ class Training:
         for parameter, table, width in self.dense_entries():
             shape = self.main.native.variable(parameter).shape
             scope.set_value(parameter, numpy.asarray(self.client.pull_dense(table, width)).reshape(shape))
+
+    def leave_dense(self, scope: Scope) -> None:
+        """After a step: the dense values on the servers are newer than those in the scope, which gets them
+        once somebody looks at it there."""
+        if self.distributed and self.collective is None:
+            scope.lie_elsewhere({name for name, _, _ in self.dense_entries()}, self._pull_if_connected)
+
+    def _pull_if_connected(self, scope):
+        if self.connected:
+            self.pull_dense(scope)
 
     def dense_entries(self) -> list[tuple[str, int, int]]:
         """(parameter, table id, width) of every dense table."""
