@@ -27,6 +27,9 @@ rows = paddle.static.nn.sparse_embedding(ids, [300, 4], param_attr=attr)
 weight = paddle.static.create_parameter(
     [1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))
 loss = paddle.sum(rows if MODE == "geo" else rows + weight)
+if MODE == "auc":
+    share = paddle.nn.functional.sigmoid(paddle.sum(rows, axis=1, keepdim=True))
+    paddle.static.auc(paddle.concat([1 - share, share], axis=1), ids - ids)
 test = paddle.static.default_main_program().clone(for_test=True)
 strategy = fleet.DistributedStrategy()
 strategy.a_sync = True
@@ -136,15 +139,16 @@ def test_so_it_does_where_trainers_share_files(tmp_path):
 FORGOTTEN = "the servers do not know how far the process before it was"
 BEHIND = "the schedule of its learning rate counts steps: it has not counted those that were done before"
 LEFT = "this trainer was started again in the middle of an epoch, and goes on with other data"
+UNCOUNTED = "fleet.metrics.auc over all trainers, leave out its batches that were done before"
 
 
 def test_what_is_not_as_without_a_restart_is_said_once(tmp_path):
-    for mode, wanted in (("loop", FORGOTTEN), ("other data", LEFT), ("decays", BEHIND)):
+    for mode, wanted in (("loop", FORGOTTEN), ("other data", LEFT), ("decays", BEHIND), ("auc", UNCOUNTED)):
         (tmp_path / mode).mkdir()
         _, _, said = train(tmp_path / mode, mode, "QueueDataset", [ALL], [[1, 2]])
         log = (tmp_path / mode / "logs" / "workerlog.1").read_text()
-        assert [log.count(what) for what in (FORGOTTEN, LEFT, BEHIND)] == [
-            int(what == wanted) for what in (FORGOTTEN, LEFT, BEHIND)], said
+        warnings = (FORGOTTEN, LEFT, BEHIND, UNCOUNTED)
+        assert [log.count(what) for what in warnings] == [int(what == wanted) for what in warnings], said
 
 
 def test_a_script_that_begins_with_the_day_that_was_cut_goes_on_there(tmp_path):

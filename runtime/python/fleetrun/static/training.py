@@ -154,7 +154,15 @@ class Training:
 
     def tell_of_skipped(self, call: str, done: Any) -> None:
         """Warns where a pass of a trainer that was started again has left steps uncounted."""
-        if self.counts_steps and (done.skipped > 0 or done.skipped_whole):
+        if done.skipped == 0 and not done.skipped_whole:
+            return
+        if self.main.native.has_operator("auc"):
+            warn_once(
+                "counters",
+                f"Executor.{call}: this trainer was started again: static.auc, and fleet.metrics.auc over "
+                "all trainers, leave out its batches that were done before",
+            )
+        if self.counts_steps:
             warn_once(
                 "schedule",
                 f"Executor.{call}: this trainer was started again, and the schedule of its learning rate "
