@@ -248,8 +248,8 @@ def run(turn):
 
 
 def summary():
-    return (f"{state['trainers']} trainers and {state['servers']} servers killed, {state['resizes']} resizes, "
-            f"{state['examples']} examples counted")
+    return (f"{state['trainers']} trainers and {state['servers']} servers killed, "
+            f"{state['resizes']} resizes, {state['examples']} examples counted")
 
 
 def more_options(parser):
