@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/failure/failure_text.h"
-#include "runtime/base/lost_tables.h"
+#include "runtime/base/recovery_words.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -130,7 +130,8 @@ void show_tables(const launcher::Plan& plan, const FirstFailure& first, Screen& 
     return screen.line(
         "tables: lost, but for what the script has saved; --max_restart=N starts a trainer again alone, "
         "--ps_checkpoint=DIR keeps the tables");
-  if (first.cause.text.find(kHasLostItsTables) != std::string::npos)
+  const auto says = [&](std::string_view words) { return first.cause.text.find(words) != std::string::npos; };
+  if (says(kHasLostItsTables) || says(kMayHaveLostItsTables))
     return screen.line("tables: lost with that server's, but for what the script has saved");
   screen.line("tables: kept in " + kept + "; --ps_checkpoint=" + shell_quoted(kept) +
               " --ps_checkpoint_found=resume goes on from them");

@@ -1,9 +1,19 @@
 #include "launcher/job/job_state.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "runtime/base/recovery_words.h"
+
 namespace fleetrun::launcher {
+namespace {
+
+bool says(const Explained& failure, std::string_view words) {
+  return failure.record.signature.find(words) != std::string::npos;
+}
+
+}  // namespace
 
 JobState::JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& role_of, RestartPolicy policy,
                    std::optional<InWorld> world)
@@ -274,6 +284,7 @@ void JobState::on_event(const WorldBegins& event, Actions& actions) {
   if (phase_ != Phase::rendezvous) return;
   failure_.reset();
   first_failed_.reset();
+  all_start_again_ = false;
   attempt_ = event.attempt;
   done_reported_ = false;
   begin_attempt(actions);
@@ -412,18 +423,28 @@ void JobState::restart_alone(std::size_t index, std::chrono::milliseconds backof
 void JobState::decide_alone(const Explained& event, Actions& actions) {
   Process& process = processes_[event.index];
   if (is_replaceable(event.index)) return restart_alone(event.index, {}, "to stand by", actions);
-  const RestartDecision decision = policy_.on_failure(event.record, RestartScope::process);
+  if (says(event, kCannotGoOnAlone) && process.attempt > group_attempt_) {
+    all_start_again_ = true;
+    return end_attempt(event, actions);
+  }
+  const RestartDecision decision =
+      says(event, kHasLostItsTables)
+          ? GiveUp{event.record.who + " has lost its tables, and would be without them each time"}
+          : policy_.on_failure(event.record, RestartScope::process);
   if (const auto* restart = std::get_if<Restart>(&decision))
     return restart_alone(event.index, restart->backoff, restart->why, actions);
-  process.life = Life::ended;
   const std::string& why = std::get<GiveUp>(decision).why;
   if (!why.empty()) actions.push_back(Tell{event::GaveUp{why}});
-  first_failed_ = event.index;
   failure_ = Failure{event.index, process.attempt, process.end, process.hung};
-  if (in_world_) {
-    actions.push_back(ReportFailing{event.index});
-    actions.push_back(ReportFailure{event});
-  }
+  end_attempt(event, actions);
+}
+
+/// Because of a process that is not restarted alone, or not any more.
+void JobState::end_attempt(const Explained& event, Actions& actions) {
+  processes_[event.index].life = Life::ended;
+  first_failed_ = event.index;
+  if (in_world_) actions.push_back(ReportFailing{event.index});
+  if (in_world_ && failure_) actions.push_back(ReportFailure{event});
   stop("a process failed", actions);
   finish_if_ended(actions);
 }
@@ -443,6 +464,8 @@ void JobState::decide_group(const Explained& event, Actions& actions) {
   if (event.port_clash && !port_retry_used_) {
     port_retry_used_ = true;
     told.why = "one of its ports was taken by another process: retrying with other ports";
+  } else if (std::exchange(all_start_again_, false)) {
+    told.why = "it was started again alone, and cannot go on without the others";
   } else {
     const RestartDecision decision = policy_.on_failure(event.record, roles_[root.role].restart);
     if (const auto* give_up = std::get_if<GiveUp>(&decision)) {

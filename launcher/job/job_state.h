@@ -28,6 +28,8 @@
 // Where processes stand by (--on_failure=replace), a trainer that fails stops nobody while somebody can take
 // its place (launcher/job/replacements.h): it is started again like one that is restarted alone, to stand by.
 // A process is of the role whose work it does: it changes with its place.
+// One that was restarted alone and says that it cannot go on so has everything started again, at once; that
+// is still the restart that was counted for it.
 // Each process has the grace of its role between being asked to stop and being killed.
 // A second request to stop kills at once.
 #pragma once
@@ -150,6 +152,7 @@ class JobState {
   void begin_generation(Actions& actions);
   void restart_alone(std::size_t index, std::chrono::milliseconds backoff, std::string why, Actions& actions);
   void decide_alone(const Explained& event, Actions& actions);
+  void end_attempt(const Explained& event, Actions& actions);
   void decide_group(const Explained& event, Actions& actions);
   void after_end(Actions& actions);
   void stop(const std::string& why, Actions& actions);
@@ -175,6 +178,7 @@ class JobState {
   bool begun_ = false;  // the first attempt, which is prepared by the caller
   std::optional<std::size_t> first_failed_;
   bool port_retry_used_ = false;
+  bool all_start_again_ = false;   // one that was restarted alone could not go on so
   bool no_more_attempts_ = false;  // somebody wanted the stop that follows a failure to be quick
   std::optional<std::chrono::milliseconds> pending_backoff_;  // of the next attempt
   std::vector<std::chrono::milliseconds> backoffs_;           // of processes that are restarted alone

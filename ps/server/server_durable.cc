@@ -15,7 +15,7 @@
 #include "ps/saving/table_cut.h"
 #include "ps/server/server_state.h"
 #include "ps/sync/barrier_events.h"
-#include "runtime/base/lost_tables.h"
+#include "runtime/base/recovery_words.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -123,13 +123,18 @@ void Server::State::check_not_lost(bool is_there, bool is_same_run) const {
                            ? !is_same_run
                            : !is_there && goes_on_from_others(options.durability.found);
   if (!is_lost) return;
-  const std::string standby =
-      options.standby.connect ? ", and its standby on " + options.standby.name + " does not have it" : "";
-  throw Error(ErrorKind::data,
-              name_of(options) + std::string(kHasLostItsTables) + "what its earlier process kept in " +
-                  durable->directory + " is gone" + standby,
-              "start the job again, from what it has saved; a directory on a disk that stays "
-              "(--ps_checkpoint=DIR), or a copy on another server (--ps_replicas=1), survives this");
+  const std::string gone = "what its earlier process kept in " + durable->directory + " is gone";
+  const std::string on = options.standby.connect ? ", and its standby on " + options.standby.name : "";
+  // A standby that has not answered may be there the next time.
+  if (following && following->generation == 0)
+    throw Error(ErrorKind::network,
+                name_of(options) + std::string(kMayHaveLostItsTables) + gone + on + " does not answer",
+                "the log of that server says why");
+  throw Error(
+      ErrorKind::data,
+      name_of(options) + std::string(kHasLostItsTables) + gone + (on.empty() ? on : on + " does not have it"),
+      "start the job again, from what it has saved; a directory on a disk that stays "
+      "(--ps_checkpoint=DIR), or a copy on another server (--ps_replicas=1), survives this");
 }
 
 // There is nothing to go on from, although somebody has asked for that.

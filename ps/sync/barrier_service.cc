@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/recovery_words.h"
+
 namespace fleetrun::ps {
 namespace {
 
@@ -312,10 +314,11 @@ Outcome BarrierService::earlier_outcome(Kind kind, std::uint32_t trainer, std::u
   if (kind == Kind::all_reduce && hooks_.goes_on != GoesOn::no) {
     if (const SumHistory::Sum* sum = sums_.find(trainer, number))
       return copy_of(*sum->outcome, sum->parts.at(trainer).values);
-    return Error(ErrorKind::data,
-                 "trainer " + std::to_string(trainer) + " was started again, and asks for its sum " +
-                     std::to_string(number) + ", which " + server_ + " no longer keeps",
-                 "so long a script can only be started again with all its trainers: --restart=trainer=group");
+    return Error(
+        ErrorKind::data,
+        "trainer " + std::to_string(trainer) + std::string(kCannotGoOnAlone) + "it asks for its sum " +
+            std::to_string(number) + ", which " + server_ + " no longer keeps",
+        "with --restart=trainer=group all trainers are started again together from the first failure on");
   }
   return Error(ErrorKind::data, "this round was over before the trainer began the last one");
 }

@@ -9,6 +9,7 @@
 
 #include "dataset/memory/in_memory_dataset.h"
 #include "runtime/base/environ.h"
+#include "runtime/base/recovery_words.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/trainer/global_shuffle.h"
@@ -58,6 +59,13 @@ void global_shuffle(const DatasetPtr& self, const std::shared_ptr<GlobalShuffle>
 }  // namespace
 
 void bind_memory_dataset(py::module_& module) {
+  module.def(
+      "cannot_go_on_alone",
+      [](const std::string& who, const std::string& why) {
+        return who + std::string(kCannotGoOnAlone) + why;
+      },
+      "who"_a, "why"_a,
+      "The message of an error after which the launcher starts all processes of the job again.");
   py::class_<GlobalShuffle, std::shared_ptr<GlobalShuffle>>(
       module, "GlobalShuffle",
       "This trainer's part of a shuffle over all trainers: it listens from the start.")

@@ -704,6 +704,8 @@ def readers_of(source: BatchSource) -> int:
     """How many readers it has."""
 def read_batch(source: BatchSource, reader: int) -> Any:
     """[(values, offsets)] by slot, offsets None for a dense one; None after the reader's last batch. Shape: values [examples, width] of a dense slot, [total, 1] of another; offsets [examples + 1]. Throws: Error(data) naming file, line and slot."""
+def cannot_go_on_alone(who: str, why: str) -> str:
+    """The message of an error after which the launcher starts all processes of the job again."""
 class GlobalShuffle():
     """This trainer's part of a shuffle over all trainers: it listens from the start."""
     def __init__(self, host: str, rank: int, trainers: int) -> None: ...

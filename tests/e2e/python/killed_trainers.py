@@ -37,16 +37,18 @@ fleet.init_worker()
 """
 
 
-def run(directory, script, servers, plan, arguments, *flags):
-    """What the job said, its logs among it. `arguments` are the script's."""
+def run(directory, script, servers, plan, arguments, *flags, lives=None, restarts=10):
+    """What the job said, its logs among it. `arguments` are the script's; `lives` are those of trainer 1, one
+    more than the plan has deaths where it is not said."""
     (directory / "train.py").write_text(script)
     command = [find_fleetrun(), f"--server_num={servers}", "--trainer_num=2", f"--python={sys.executable}",
-               "--max_restart=10", "--restart_backoff=0", "--log_dir=logs", *flags, "train.py", *arguments]
+               f"--max_restart={restarts}", "--restart_backoff=0", "--log_dir=logs", *flags, "train.py",
+               *arguments]
     with open(directory / "said", "wb") as said:
         done = subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
                               stdout=said, stderr=said, timeout=LIMIT)
     logs = "".join(log.read_text(errors="replace") for log in sorted(directory.glob("logs/*log.*")))
     text = (directory / "said").read_text(errors="replace") + logs
     assert done.returncode == 0, text
-    assert len(list(directory.glob("life-1-*"))) == len(plan) + 1, text
+    assert len(list(directory.glob("life-1-*"))) == (lives or len(plan) + 1), text
     return text

@@ -121,5 +121,5 @@ def test_a_script_that_leaves_out_the_pass_that_it_has_behind_it_goes_on_in_the_
 def test_a_global_shuffle_that_the_other_trainers_have_behind_them_is_refused():
     fleet = SimpleNamespace(worker_num=lambda: 2, worker_index=lambda: 1,
                             util=SimpleNamespace(is_catching_up=lambda: True))
-    with pytest.raises(RuntimeError, match="global_shuffle on trainer 1, which was started again alone"):
+    with pytest.raises(RuntimeError, match="trainer 1 cannot go on alone: the others have dealt"):
         fleetrun.distributed.InMemoryDataset().global_shuffle(fleet)

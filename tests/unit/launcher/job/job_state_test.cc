@@ -283,6 +283,41 @@ TEST_CASE("a server is started again alone, and the trainers go on") {
   CHECK_FALSE(state.failure());
 }
 
+TEST_CASE("one that cannot go on alone has all started again, which counts for no restart") {
+  RolePlan trainers = role("trainer", RestartScope::process);
+  JobState state({trainers}, {0, 0}, RestartPolicy(budget_of(1), 1));
+  const Explained alone = because(1, "python Error: trainer # cannot go on alone: the others have …");
+  state.begin();
+  state.on(Exited{1, kKilled});
+  CHECK(words(state.on(because(1))) == Words{"sweep 1"});
+  state.on(Swept{1});
+  CHECK(words(state.on(BackoffElapsed{1})) == Words{"start 1 (attempt 1)"});
+  CHECK(words(state.on(Exited{1, code(1)})) == Words{"explain 1 alone"});
+  CHECK(words(state.on(alone)) == Words{"stop 0", "grace of role 0"});
+  CHECK(words(state.on(Exited{0, kTerminated})) == Words{"explain 1"});
+  const auto decided = state.on(alone);
+  CHECK(words(decided) == Words{"sweep all"});
+  CHECK(told<event::RestartDecided>(decided)->why ==
+        "it was started again alone, and cannot go on without the others");
+  CHECK(words(state.on(Swept{})) == Words{"rest all 0 ms"});
+  CHECK(words(state.on(BackoffElapsed{})) ==
+        Words{"prepare 2", "start 0 (attempt 2)", "start 1 (attempt 2)"});
+  // What says so now was not started again alone: it is a failure like any other.
+  CHECK(words(state.on(Exited{1, code(1)})) == Words{"explain 1 alone"});
+  const auto over = state.on(alone);
+  CHECK(told<event::GaveUp>(over)->why == "all 1 restarts after crash are used up");
+}
+
+TEST_CASE("a server that has lost its tables is not started again") {
+  JobState state = ps({kServer, kTrainer}, budget_of(9));
+  state.begin();
+  state.on(RoleReady{0});
+  state.on(Exited{0, code(1)});
+  const auto decided = state.on(because(0, "python Error: server # has lost its tables: what …"));
+  CHECK(words(decided) == Words{"stop 1", "grace of role 1"});
+  CHECK(told<event::GaveUp>(decided)->why == "0 has lost its tables, and would be without them each time");
+}
+
 TEST_CASE("in which start of all a role was ready is known afterwards") {
   JobState state = ps({kServer, kTrainer}, budget_of(3));
   state.begin();

@@ -88,7 +88,7 @@ TEST_CASE("another process of a trainer that is away goes on for it") {
       two.all(BarrierService::Kind::all_reduce, std::vector<double>(1 << 17), number);
     two.barrier_service.gather(BarrierService::Kind::all_reduce, 1, {2.0}, first.respond(), 1);
     CHECK(first.text ==
-          "trainer 1 was started again, and asks for its sum 1, which server 0 no longer keeps");
+          "trainer 1 cannot go on alone: it asks for its sum 1, which server 0 no longer keeps");
   }
   SUBCASE("it is lost when it does not come back either") {
     two.push(0, 10, 2, first);

@@ -242,7 +242,7 @@ class InMemoryDataset(DatasetBase):
         exactly as many.
         Throws: Error(network) naming a trainer that is gone, Error(data) naming one whose examples are
         missing; the examples are then to be loaded again. Error(config) on a trainer that was started again
-        alone (fleetrun-ps(7)).
+        alone, after which fleetrun starts all of the job again (fleetrun-ps(7)).
         """
         threads = self._count("thread_num", thread_num)
         if fleet is None or fleet.worker_num() == 1:
@@ -262,10 +262,12 @@ class InMemoryDataset(DatasetBase):
         if fleet.util.is_catching_up():
             raise Error(
                 "config",
-                f"global_shuffle on trainer {fleet.worker_index()}, which was started again alone: the "
-                "others "
-                "have dealt their examples out already",
-                "use local_shuffle, or start trainers again together: --restart=trainer=group",
+                _native.cannot_go_on_alone(
+                    f"trainer {fleet.worker_index()}",
+                    "the others have dealt their examples out already (global_shuffle)",
+                ),
+                "local_shuffle waits for nobody; with --restart=trainer=group all trainers are started again "
+                "together from the first failure on",
             )
         rank, trainers, host = fleet.worker_index(), fleet.worker_num(), _own_address(fleet)
         exchange = _native.GlobalShuffle(host=host, rank=rank, trainers=trainers)
