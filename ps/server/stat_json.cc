@@ -1,7 +1,10 @@
 #include "ps/server/stat_json.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 
+#include "runtime/base/host_name.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::ps {
@@ -106,6 +109,8 @@ std::string stat_json(const StatSources& sources) {
       .number("servers", sources.options.servers)
       .text("mode", to_string(sources.options.mode))
       .number("trainers", sources.options.trainers)
+      .text("host", host_name())
+      .number("pid", static_cast<std::uint64_t>(::getpid()))
       .seconds("uptime_seconds", std::chrono::duration<double>(uptime).count())
       .number("stale_requests", sources.stale_requests)
       .raw("tables", "[" + tables + "]")

@@ -201,6 +201,29 @@ std::string skew_line(const std::vector<Server>& servers) {
   return text + "\n";
 }
 
+std::uint64_t keys_of(const Json& stat) {
+  std::uint64_t keys = 0;
+  for (const Json& table : stat.at("tables")) keys += number_at(table, "pulled") + number_at(table, "pushed");
+  return keys;
+}
+
+/// Which server is asked for most keys: hot rows are where a server has more than its share.
+std::string load_line(const std::vector<Server>& servers) {
+  std::uint64_t total = 0, max = 0, busiest = 0;
+  for (const Server& server : servers) {
+    const std::uint64_t before = server.before.is_null() ? 0 : keys_of(server.before);
+    const std::uint64_t keys = since(keys_of(server.now), before);
+    total += keys;
+    if (keys > max) busiest = number_at(server.now, "server");
+    max = std::max(max, keys);
+  }
+  if (total == 0) return "";
+  const auto percent = [](double share) { return shown(100 * share, "%.0f") + " %"; };
+  return "server " + std::to_string(busiest) + " has " +
+         percent(static_cast<double>(max) / static_cast<double>(total)) + " of the keys pulled and pushed (" +
+         percent(1 / static_cast<double>(servers.size())) + " each where none is hot)\n";
+}
+
 std::string heading(const Server& server) {
   const double uptime = server.now.at("uptime_seconds").get<double>();
   std::string text = "server " + std::to_string(number_at(server.now, "server")) + " of " +
@@ -208,6 +231,9 @@ std::string heading(const Server& server) {
                      server.now.at("mode").get<std::string>() + ", " +
                      std::to_string(number_at(server.now, "trainers")) + " trainers, up " +
                      shown(uptime, "%.0f") + " s";
+  if (server.now.contains("host"))
+    text += ", process " + std::to_string(number_at(server.now, "pid")) + " on " +
+            printable(server.now.at("host").get<std::string>());
   if (const std::uint64_t stale = number_at(server.now, "stale_requests"); stale > 0)
     text += ", " + std::to_string(stale) + " stale requests refused";
   if (server.now.contains("staleness")) {
@@ -252,7 +278,7 @@ std::string stat_table(const std::vector<std::string>& now, const std::vector<st
     }
     std::string text;
     for (const Server& server : servers) text += heading(server) + tables_table(server) + calls_table(server);
-    if (servers.size() > 1) text += skew_line(servers);
+    if (servers.size() > 1) text += skew_line(servers) + load_line(servers);
     return text;
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::data, std::string("a server's metrics cannot be read: ") + error.what(),

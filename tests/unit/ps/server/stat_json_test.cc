@@ -1,6 +1,7 @@
 #include "ps/server/stat_json.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,8 @@ TEST_CASE("the figures of a server are JSON that says what came and what went") 
   CHECK(stat.at("server") == 1);
   CHECK(stat.at("servers") == 2);
   CHECK(stat.at("mode") == "geo");
+  CHECK(stat.at("host").get<std::string>() != "");
+  CHECK(stat.at("pid") == ::getpid());
   CHECK(stat.at("trainers") == 4);
   CHECK(stat.at("stale_requests") == 6);
   const Json& sparse = stat.at("tables").at(0);

@@ -62,6 +62,21 @@ TEST_CASE("several servers have a skew: the fullest over the mean") {
   const std::string text =
       stat_table({server(0, 2, 10, 1500, 1, "[[1000,1]]"), server(1, 2, 10, 500, 1, "[[1000,1]]")});
   CHECK(has_line(text, "2 servers, 2.00k rows, skew 1.50 (the fullest server over the mean)"));
+  CHECK(has_line(text, "server 0 has 50 % of the keys pulled and pushed (50 % each where none is hot)"));
+}
+
+TEST_CASE("the server with hot rows is the one that is asked for most keys, in between two looks") {
+  const std::vector<std::string> before{server(0, 2, 10, 500, 900, "[]"), server(1, 2, 10, 500, 0, "[]")};
+  const std::vector<std::string> now{server(0, 2, 12, 500, 910, "[]"), server(1, 2, 12, 500, 90, "[]")};
+  CHECK(has_line(stat_table(now, &before),
+                 "server 1 has 90 % of the keys pulled and pushed (50 % each where none is hot)"));
+}
+
+TEST_CASE("the process that serves is shown where the server says it") {
+  std::string stat = server(0, 1, 10, 1500, 100, "[[1000,60]]");
+  stat.insert(1, R"("host":"node-7","pid":4711,)");
+  CHECK(
+      has_line(stat_table({stat}), "server 0 of 1: mode async, 2 trainers, up 10 s, process 4711 on node-7"));
 }
 
 TEST_CASE("what is no figures of a server is refused") {
