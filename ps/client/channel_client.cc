@@ -7,6 +7,7 @@
 #include "ps/client/channel_client_state.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random_bytes.h"
+#include "runtime/base/recovery_words.h"
 
 namespace fleetrun::ps {
 
@@ -102,11 +103,11 @@ void ChannelClient::begin_epoch(const EpochStart& epoch) {
   sums_.raise(begun.sums);
   if (begun.leaves_cut && options_.mode == Mode::sync) {
     throw Error(ErrorKind::config,
-                "trainer " + std::to_string(options_.trainer) +
-                    " was started again in the middle of a pass, and now begins one over other data or "
+                "trainer " + std::to_string(options_.trainer) + std::string(kCannotGoOnAlone) +
+                    "it was started again in the middle of a pass, and begins one over other data or "
                     "batches, while the other trainers wait for it in that pass",
-                "in sync mode a script begins with the pass that was under way, or an earlier one; or start "
-                "all trainers again together: --restart=trainer=group");
+                "in sync mode a script that is started again begins with the pass that was under way, or an "
+                "earlier one");
   }
   if (!begun.is_known) {
     Header head = header(Method::begin_epoch);

@@ -1,6 +1,6 @@
-// A 64-bit mixing function: what is placed, looked up, drawn or shuffled by a number begins here. Who mixes the
-// same numbers for two purposes feeds it different constants, so that keys that meet on one server do not meet
-// in one shard.
+// A 64-bit mixing function: what is placed, looked up, drawn or shuffled by a number begins here. Who mixes
+// the same numbers for two purposes feeds it different constants, so that keys that meet on one server do not
+// meet in one shard.
 #pragma once
 
 #include <cstdint>

@@ -489,8 +489,8 @@ TEST_CASE("in sync mode a script that goes on with other data is refused") {
       CHECK(text_of([&] {
               client->begin_epoch({kThreads, data});
             })
-                .starts_with("trainer 0 was started again in the middle of a pass, and now begins one over "
-                             "other data"));
+                .starts_with("trainer 0 cannot go on alone: it was started again in the middle of a pass, "
+                             "and begins one over other data"));
     }
     servers[0]->lost(0, data);
   }
