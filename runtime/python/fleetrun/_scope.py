@@ -45,10 +45,15 @@ class Scope:
     def look_at(self, name: str) -> _native.Scope:
         """The native scope, with the newest value of this name. Not in Paddle."""
         if self._elsewhere is not None and name in self._elsewhere[0]:
+            self.catch_up()
+        return self.native
+
+    def catch_up(self) -> None:
+        """Gets what lies elsewhere, before nobody can any more. Not in Paddle."""
+        if self._elsewhere is not None:
             _, fetch = self._elsewhere
             self._elsewhere = None
             fetch(self.native)
-        return self.native
 
 
 class ScopeVariable(Elements):

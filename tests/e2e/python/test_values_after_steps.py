@@ -36,7 +36,9 @@ for step in range(3):
     seen.append(float(numpy.array(tensor)[0, 0]))
 tensor.set(numpy.full([1, 1], 9, "float32"), paddle.CPUPlace())
 print("seen", seen, numpy.array(tensor).tolist(), flush=True)
+exe.run(feed={"x": numpy.ones([1, 1], "float32")}, fetch_list=[loss])
 fleet.stop_worker()
+print("at the end", numpy.array(tensor).tolist(), flush=True)
 """
 
 
@@ -48,3 +50,4 @@ def test_a_parameter_has_its_value_after_the_step_before(tmp_path, start, mode):
     output, _ = job.communicate(timeout=LIMIT)
     assert job.returncode == 0, output
     assert re.findall(r"seen (.*)", output) == ["[-1.0, -2.0, -3.0] [[9.0]]"], output
+    assert "at the end [[-4.0]]" in output

@@ -80,6 +80,7 @@ class Training:
         self.left_out = ""
         self._client: _native.Client | None = None
         self._steps: Any = None
+        self._left: Scope | None = None  # of the last step
         self._in_rows: dict[str, Any] | None = None
 
     @property
@@ -132,8 +133,10 @@ class Training:
         return self._client is not None
 
     def connect(self, client: _native.Client | None) -> None:
-        """Sets, or with None drops, the client."""
+        """Sets, or with None drops, the client: the scope has the values of after the last step then."""
         self.leave_pass()
+        if client is None and self._left is not None:
+            self._left.catch_up()
         self._client = client
 
     def set_rate(self, scope: _native.Scope) -> None:
@@ -224,6 +227,7 @@ class Training:
         """After a step: the dense values on the servers are newer than those in the scope, which gets them
         once somebody looks at it there."""
         if self.distributed and self.collective is None:
+            self._left = scope
             scope.lie_elsewhere({name for name, _, _ in self.dense_entries()}, self._pull_if_connected)
 
     def _pull_if_connected(self, scope):
