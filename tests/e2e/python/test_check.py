@@ -269,13 +269,13 @@ if fleet.is_server():
     sys.exit(1)
 """, []),
     "pythons_own": ("""import collections, numpy
-numpy.int
+numpy.asscalar
 {}.iteritems()
 from collections import Mapping
 "text".decode("utf-8")
 collections.OrderedDict, numpy.random.rand, numpy.linalg.norm
 getattr(numpy, "trapezoid", None) or numpy.trapz
-""", [(2, "name", "module 'numpy' has no attribute 'int'", ""),
+""", [(2, "name", "module 'numpy' has no attribute 'asscalar'", ""),
       (3, "name", "'dict' object has no attribute 'iteritems'", ""),
       (4, "name", "cannot import name 'Mapping' from 'collections'", ""),
       (5, "name", "'str' object has no attribute 'decode'", "")]),

@@ -179,6 +179,10 @@ def test_a_value_of_one_number_converts_to_it(run):
 x = paddle.static.data("x", [None, 3])
 cost_val = exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[paddle.mean(x).name])
 print("step%d cost=%f" % (1, cost_val[0]), f"{cost_val[0]:.2f}", float(cost_val[0]), cost_val[0][0], cost_val)
+# With axes it does so by itself, whatever numpy thinks of that.
+square = paddle.reshape(paddle.sum(x), [1, 1])
+(value,) = exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[square])
+assert value.shape == (1, 1) and "__float__" in vars(type(value)) and "%.1f" % value[0] == "6.0" and int(value) == 6
 """)
     assert done.stdout == "step1 cost=1.000000 1.00 1.0 1.0 [array(1., dtype=float32)]\n"
 

@@ -487,7 +487,7 @@ def _fetch_var(name: str | framework.Variable, scope: Scope | None = None, retur
 
 def _fetched(value):
     array = numpy.asarray(value)
-    return array.view(SingleValue) if array.shape in ((), (1,)) else array
+    return array.view(SingleValue) if array.size == 1 else array
 
 
 def _as_fed(value, return_numpy):
