@@ -38,7 +38,10 @@ class PaddleBuf:
 
     def resize(self, length: int) -> None:
         """Has room for `length` bytes: zeros behind what is there."""
-        self._values = numpy.resize(self._values, length // self._values.itemsize)
+        values = numpy.zeros(length // self._values.itemsize, self._values.dtype)
+        kept = self._values[: values.size]
+        values[: kept.size] = kept
+        self._values = values
 
     def empty(self) -> bool:
         """Whether there are no values."""

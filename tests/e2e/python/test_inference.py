@@ -94,6 +94,9 @@ for call in (lambda: predictor.run([first]), lambda: core.create_paddle_predicto
 tensor = core.PaddleTensor()
 tensor.shape, tensor.dtype, tensor.data = [2, 2], core.PaddleDType.INT64, core.PaddleBuf([1, 2, 3, 4])
 print(tensor.as_ndarray().tolist(), tensor.as_ndarray().dtype)
+for length in (40, 16):
+    tensor.data.resize(length)
+    print(tensor.data.tolist())
 """
 
 
@@ -104,6 +107,8 @@ def test_the_predictor_of_older_scripts_takes_tensors_and_handles(run, package):
         "predictor.run() of 1 tensors (x)",
         "predictor.run() of 2 tensors (x, x)",
         "[[1, 2], [3, 4]] int64",
+        "[1, 2, 3, 4, 0]",
+        "[1, 2]",
     ]
 
 
