@@ -197,3 +197,58 @@ print(strategy)
                 ["a_sync", "False"]):
         assert row in rows, row
     assert rows.index(["a_sync", "False"]) > rows.index(["k_steps", "40"])
+
+
+# What Paddle 2.6.2 wrote, but for fields of build_strategy at their defaults.
+PROTOTXT = """amp: true
+a_sync: true
+recompute_configs {
+  checkpoints: "x"
+}
+amp_configs {
+  init_loss_scaling: 1024
+  custom_white_list: "conv2d"
+}
+a_sync_configs {
+  k_steps: 100
+  launch_barrier: false
+}
+build_strategy {
+  enable_inplace: false
+  reduce_strategy: 1
+}
+"""
+
+
+def test_a_strategy_is_kept_in_paddles_text(run, tmp_path):
+    (tmp_path / "paddle").write_text(PROTOTXT)
+    (tmp_path / "cut").write_text("amp_configs {\n  init_loss_scaling: 1024\n")
+    (tmp_path / "unknown").write_text("no_such: 1\n")
+    done = run("""
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+def loaded(name):
+    strategy = fleet.DistributedStrategy()
+    strategy.load_from_prototxt(name)
+    return strategy
+loaded("paddle").save_to_prototxt("ours")
+for strategy in (loaded("paddle"), loaded("ours")):
+    print(strategy.exchange.mode, strategy.a_sync_configs["k_steps"], strategy.a_sync_configs["launch_barrier"],
+          strategy.amp, strategy.amp_configs["init_loss_scaling"], strategy.amp_configs["custom_white_list"],
+          strategy.recompute_configs, strategy.build_strategy.enable_inplace,
+          strategy.build_strategy.reduce_strategy)
+print(open("ours").read())
+for name in ("cut", "unknown"):
+    try:
+        loaded(name)
+    except (paddle.Error, AttributeError) as error:
+        print(str(error).splitlines()[0])
+""")
+    told = "geo 100 False True 1024.0 ['conv2d'] {'checkpoints': 'x'} False Reduce"
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [told, told]
+    assert {"  reduce_strategy: 1", "amp: true", '  custom_white_list: "conv2d"'} <= set(lines)
+    assert lines[-2:] == [
+        "cut is not a DistributedStrategy in text form: a block that does not end",
+        "fleetrun has no paddle.distributed.fleet.DistributedStrategy.no_such",
+    ]

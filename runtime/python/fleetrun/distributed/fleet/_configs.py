@@ -298,8 +298,17 @@ class BuildStrategy(Config):
         super().__init__()
         self._values.update(trainers_endpoints=[], mkldnn_enabled_op_types=set())
 
+    def numbered(self) -> dict[str, Any]:
+        """The values, with the places of choices, as Paddle's files have them."""
+        choices = {name: names.index(self._values[name]) for name, names in self._CHOICES.items()}
+        return {**self._values, **choices}
+
     def _checked(self, name, value):
         choices = self._CHOICES.get(name)
-        if choices is not None and value not in choices:
+        if choices is None:
+            return value
+        if value in range(len(choices)):  # as the fleet strategy's file says it
+            return choices[value]
+        if value not in choices:
             raise Error("config", f"BuildStrategy.{name} = {value!r}", f"use one of {', '.join(choices)}")
         return value

@@ -321,6 +321,22 @@ class DistributedStrategy:
             self.__getattr__(name)
         object.__setattr__(self, name, value)
 
+    def save_to_prototxt(self, output: str) -> None:
+        """Writes the fields that are not at their defaults into the file `output`, as Paddle's text format
+        has them. What is said of single tables is not among them."""
+        from fleetrun.distributed.fleet._strategy_text import text_of
+
+        with open(output, "w") as file:
+            file.write(text_of(self))
+
+    def load_from_prototxt(self, pb_file: str) -> None:
+        """Sets the fields that the file says, of save_to_prototxt() here or in Paddle; others stay. Throws:
+        Error(data) for a file of another form, Error(config) and AttributeError as the fields do."""
+        from fleetrun.distributed.fleet._strategy_text import read_into
+
+        with open(pb_file) as file:
+            read_into(self, file.read(), pb_file)
+
     def __str__(self) -> str:
         from fleetrun.distributed.fleet._strategy_table import table_of
 
