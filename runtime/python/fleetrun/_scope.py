@@ -22,7 +22,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.native = _native.Scope()
-        self._elsewhere: tuple[Collection[str], Callable[[_native.Scope], None]] | None = None
+        self._elsewhere: dict[Callable[[_native.Scope], None], Collection[str]] = {}
 
     def find_var(self, name: str) -> ScopeVariable | None:
         """The value of this name, or None."""
@@ -37,22 +37,24 @@ class Scope:
         """The names of all values."""
         return self.native.names()
 
-    def lie_elsewhere(self, names: Collection[str], fetch: Callable[[_native.Scope], None]) -> None:
-        """What these names hold is newer elsewhere: `fetch` puts it here once one of them is looked at. Not
-        in Paddle."""
-        self._elsewhere = (names, fetch)
+    def lie_elsewhere(
+        self, fetch: Callable[[_native.Scope], None], names: Callable[[], Collection[str]]
+    ) -> None:
+        """What names() hold is newer elsewhere: `fetch` puts it here once one of them is looked at. Not in
+        Paddle."""
+        if fetch not in self._elsewhere:
+            self._elsewhere[fetch] = names()
 
     def look_at(self, name: str) -> _native.Scope:
         """The native scope, with the newest value of this name. Not in Paddle."""
-        if self._elsewhere is not None and name in self._elsewhere[0]:
+        if any(name in names for names in self._elsewhere.values()):
             self.catch_up()
         return self.native
 
     def catch_up(self) -> None:
         """Gets what lies elsewhere, before nobody can any more. Not in Paddle."""
-        if self._elsewhere is not None:
-            _, fetch = self._elsewhere
-            self._elsewhere = None
+        late, self._elsewhere = self._elsewhere, {}
+        for fetch in late:
             fetch(self.native)
 
 

@@ -145,6 +145,16 @@ def test_losses_are_paddles(losses, place, mode):
     assert losses(TWO_HEADS + TRAIN + STEPS, place, mode, servers) == pytest.approx(PADDLES, rel=0, abs=1e-5)
 
 
+def test_the_scope_has_what_the_last_step_of_each_program_made(losses):
+    # Both heads are looked at after steps of both programs, and after the last one.
+    look = STEPS.replace("losses.append(", "exe.run(programs[1][0], feed=batch()), losses.append(").replace(
+        'print("losses"', """for name in ("ha", "hb", "shared"):
+    losses.append(float(np.array(paddle.static.global_scope().find_var(name).get_tensor()).sum()))
+print("losses\"""")
+    code = TWO_HEADS.replace("[0, 1] * 4", "[0] * 3") + TRAIN + look
+    assert losses(code, "list", "sync", 1) == pytest.approx(losses(code, "local"), rel=0, abs=1e-5)
+
+
 @pytest.mark.parametrize("code", [TWO_HEADS, READS], ids=["two heads", "reads"])
 def test_two_trainers_in_sync_mode_are_one_with_the_whole_batch(losses, code):
     alone = losses(code + TRAIN + STEPS, "local")

@@ -228,7 +228,9 @@ class Training:
         once somebody looks at it there."""
         if self.distributed and self.collective is None:
             self._left = scope
-            scope.lie_elsewhere({name for name, _, _ in self.dense_entries()}, self._pull_if_connected)
+            scope.lie_elsewhere(
+                self._pull_if_connected, lambda: {name for name, _, _ in self.dense_entries()}
+            )
 
     def _pull_if_connected(self, scope):
         if self.connected:
