@@ -48,6 +48,7 @@ class Fleet(Minimizing, Saving):
         self._options: Any = None
         self._optimizer: Any = None
         self._server: Any = None
+        self._has_served = False
         self._minimized = []
 
     # ---- who this process is ----
@@ -324,6 +325,9 @@ class Fleet(Minimizing, Saving):
             tell_server(server, world)
 
     def _end_server(self, *_):
+        # What the script does behind run_server() is its end: whoever asks for that waits for it.
+        if self._has_served:
+            return
         if self._server is None:
             sys.exit(0)
         self._server.stop()
@@ -339,9 +343,7 @@ class Fleet(Minimizing, Saving):
                 "config", "fleet.run_server before fleet.init_server", "call fleet.init_server() first"
             )
         self._server.wait()
-        # What the script does from here on is its end, which whoever asks for that now waits for.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        self._server = None
+        self._server, self._has_served = None, True
 
     # ---- trainers ----
 
