@@ -6,7 +6,6 @@
 #include "runtime/base/mix.h"
 
 namespace fleetrun::dataset {
-namespace {}  // namespace
 
 void DistinctCount::add(std::uint64_t value) {
   add_mixed(mix(value));

@@ -303,12 +303,14 @@ class BuildStrategy(Config):
         choices = {name: names.index(self._values[name]) for name, names in self._CHOICES.items()}
         return {**self._values, **choices}
 
+    @classmethod
+    def named(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """What numbered() gave, with the names of choices again."""
+        places = {name: dict(enumerate(names)) for name, names in cls._CHOICES.items()}
+        return {name: places.get(name, {}).get(value, value) for name, value in values.items()}
+
     def _checked(self, name, value):
         choices = self._CHOICES.get(name)
-        if choices is None:
-            return value
-        if value in range(len(choices)):  # as the fleet strategy's file says it
-            return choices[value]
-        if value not in choices:
+        if choices is not None and value not in choices:
             raise Error("config", f"BuildStrategy.{name} = {value!r}", f"use one of {', '.join(choices)}")
         return value

@@ -20,6 +20,8 @@ def read_into(strategy, text, name):
     """Sets the fields that stand in `text`, of a file of this name. Throws: Error(data) where it is not such
     a text, Error(config) and AttributeError as the fields do."""
     for field, value in _block(iter(_TOKEN.findall(text)), name, "").items():
+        if field == "build_strategy" and isinstance(value, dict):
+            value = strategy.build_strategy.named(value)
         setattr(strategy, field, _as(getattr(strategy, field), value))
 
 
