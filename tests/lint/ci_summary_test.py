@@ -109,3 +109,33 @@ def test_a_missing_result_is_a_failure(tmp_path):
     run = subprocess.run([SCRIPT, tmp_path / "nothing.json"], capture_output=True, text=True, timeout=60)
     assert run.returncode == 1
     assert run.stdout.splitlines()[-1] == "0 passed, 1 failed"
+
+
+def test_a_second_run_replaces_what_failed_and_names_it(tmp_path):
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    tests = [meson("base", "OK"), meson("late", "FAIL", "slow\n"), meson("wrong", "FAIL", "1 != 2\n")]
+    first.write_text("".join(json.dumps(test) + "\n" for test in tests))
+    second.write_text("".join(json.dumps(test) + "\n" for test in [meson("late", "OK"), tests[2]]))
+    names = subprocess.run([SCRIPT, "--failed", first], capture_output=True, text=True, timeout=60)
+    assert names.stdout.splitlines() == ["late", "wrong"]
+    run = subprocess.run([SCRIPT, first, "--again", second], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1
+    assert run.stdout.splitlines() == ["unsteady: late failed beside others and passed alone",
+                                       "failed: wrong (fail)", "  1 != 2", "2 passed, 1 failed"]
+
+
+def test_failed_tests_of_pytest_are_named_as_it_takes_them(tmp_path):
+    junit = tmp_path / "pytest.xml"
+    junit.write_text('<testsuite>'
+                     '<testcase classname="tests.e2e.test_a" name="test_b[x-1]"><failure/></testcase>'
+                     '<testcase classname="tests.e2e.test_a" name="test_c"/></testsuite>')
+    names = subprocess.run([SCRIPT, "--failed", junit], capture_output=True, text=True, timeout=60)
+    assert names.stdout.splitlines() == ["tests/e2e/test_a.py::test_b[x-1]"]
+
+
+def test_a_second_run_that_left_no_result_mends_nothing(tmp_path):
+    first = tmp_path / "first.json"
+    first.write_text(json.dumps(meson("late", "FAIL", "slow\n")) + "\n")
+    run = subprocess.run([SCRIPT, first, "--again", tmp_path / "none.json"], capture_output=True, text=True,
+                         timeout=60)
+    assert run.returncode == 1 and run.stdout.splitlines()[-1] == "0 passed, 2 failed"
