@@ -37,27 +37,43 @@ def pytest_collection_modifyitems(items):
 PORTS = range(8_000, 10_000)
 
 
-@pytest.fixture
-def ports():
-    """ports(n): n free ports of 127.0.0.1 that no other test gets until this one has ended."""
-    held = []
+class Leases:
+    """leases(n): n free ports of 127.0.0.1 that no other test gets until this one has ended."""
 
-    def lease(count):
+    def __init__(self):
+        self.held = []
+
+    def __call__(self, count):
         numbers = []
         for port in random.sample(PORTS, len(PORTS)):
-            claim = socket.socket(socket.AF_UNIX)
-            try:
-                claim.bind(f"\0fleetrun-test-port-{port}")
-                socket.create_server(("127.0.0.1", port)).close()
-            except OSError:
-                claim.close()
-                continue
-            held.append(claim)
-            numbers.append(port)
+            if self._take(port):
+                numbers.append(port)
             if len(numbers) == count:
                 return numbers
         raise AssertionError(f"there are no {count} free ports")
 
-    yield lease
-    for claim in held:
+    def in_a_row(self, count):
+        """The first of `count` that follow each other."""
+        for port in random.sample(PORTS, len(PORTS)):
+            if all(self._take(port + i) for i in range(count)):
+                return port
+        raise AssertionError(f"there are no {count} free ports in a row")
+
+    def _take(self, port):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0fleetrun-test-port-{port}")
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            claim.close()
+            return False
+        self.held.append(claim)
+        return True
+
+
+@pytest.fixture
+def ports():
+    leases = Leases()
+    yield leases
+    for claim in leases.held:
         claim.close()

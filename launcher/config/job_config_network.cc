@@ -19,7 +19,8 @@ void read_network(const Values& values, JobConfig& config) {
   config.host_chosen = values.given("host");
   if (config.host_chosen) config.host = read_host_address(values["host"]);
   const std::uint16_t start = read_port(values["start_port"]);
-  if (values.given("start_port") || values.given("ips")) config.start_port = start;
+  config.start_port_chosen = values.given("start_port");
+  if (config.start_port_chosen || values.given("ips")) config.start_port = start;
   if (values.given("port_range")) config.port_range = port_range(values["port_range"]);
   if (values.given("master_addr")) config.master_addr = read_host_address(values["master_addr"]);
   const Value& master_port = values["master_port"];  // 0: any that is free, as for listen()

@@ -40,7 +40,8 @@ void lease_named(const Endpoint& endpoint, const char* what, PortLeases& leases)
       "end the program that listens there, or choose another port");
 }
 
-/// Leases `count` ports one after the other: from --start_port on where it was given, else any free ones.
+/// Leases ports one after the other: from the start port on where there is one, else any free ones. A start
+/// port that is a default gives way on one host; hosts of one job have to agree on theirs.
 class EndpointSource {
  public:
   EndpointSource(const JobConfig& config, PortLeases& leases)
@@ -53,7 +54,9 @@ class EndpointSource {
                   "--start_port " + std::to_string(*config_.start_port) + " leaves too few ports for the job",
                   "choose a lower --start_port");
     const Endpoint endpoint = {config_.host, static_cast<std::uint16_t>(next_++)};
-    lease_named(endpoint, "the job", leases_);
+    const bool named = config_.start_port_chosen || config_.rendezvous.kind != Rendezvous::Kind::none;
+    if (!named && !leases_.lease(endpoint)) return leases_.lease_free(config_.host);
+    if (named) lease_named(endpoint, "the job", leases_);
     return endpoint;
   }
 

@@ -156,7 +156,8 @@ struct JobConfig {
   HostList host_list;
   std::string host = "127.0.0.1";
   bool host_chosen = false;                 // by the user; else it is the one that faces the other hosts
-  std::optional<std::uint16_t> start_port;  // only when the user chose it
+  std::optional<std::uint16_t> start_port;  // where --start_port or --ips is given
+  bool start_port_chosen = false;           // by the user; else one that is in use is passed over on one host
   std::optional<std::pair<int, int>> port_range;
   std::string master_addr;  // of a collective job's store; empty: `host`
   std::optional<std::uint16_t> master_port;

@@ -52,7 +52,8 @@ constexpr Setting kSettings[] = {
   {"start_port", "started_port", "PADDLE_START_PORT FLAGS_START_PORT FLAGS_FIXED_PORT", "6070", "PORT",
    Group::hosts, kPaddle, Kind::value,
    "first of consecutive ports for the processes; without it free ports are found",
-   "Free ports are held until the process that needs them is started. With --ips the default counts."},
+   "Free ports are held until the process that needs them is started. With --ips the default counts; on one "
+   "host a port in use is passed over."},
   {"port_range", "", "PORT_RANGE", "None", "FIRST:LAST", Group::hosts, kOurs, Kind::value,
    "range that free ports are taken from; default: outside of the one that the kernel gives to connections"},
   {"with_gloo", "", "PADDLE_WITH_GLOO", "1", "0|1|2", Group::hosts, kPaddle, Kind::value,

@@ -1,6 +1,8 @@
 """Each wrong wish is one error that names it and says what to do.
 Nothing is started, no log directory is made."""
 
+import contextlib
+import json
 import os
 import socket
 
@@ -122,6 +124,17 @@ def test_a_port_in_use(work):
         job = refused(work, f"--servers=127.0.0.1:{port}", "/bin/true", says=f"127.0.0.1:{port} is in use")
         assert "hint:" in job.err
         refused(work, "--start_port", port, "/bin/true", says="is in use")
+
+
+def test_a_default_port_in_use_gives_way_on_one_host(work):
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # whoever has it now keeps it: in use is all that is asked for
+            held.enter_context(socket.create_server(("127.0.0.1", 6070)))
+        planned = work.run("--dry-run=json", "--ips=127.0.0.1", "--nproc_per_node=2", "/bin/true")
+    assert planned.status == 0, planned.err
+    plan = json.loads(planned.out)
+    endpoints = plan["processes"][0]["environment"]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    assert len(set(endpoints)) == 2 and "127.0.0.1:6070" not in endpoints
 
 
 def test_log_directories_that_cannot_be_written(work):

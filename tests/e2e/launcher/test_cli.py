@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 
 import pytest
@@ -29,19 +28,6 @@ def port_name(match, ports):
     port = next(g for g in match.groups() if g)
     name = f"PORT{ports.setdefault(port, len(ports))}"
     return match.group(0).replace(port, name)
-
-
-def two_free_ports():
-    """A port that is free together with the next one."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-            try:
-                second.bind(("127.0.0.1", port + 1))
-            except (OSError, OverflowError):
-                continue
-            return port
 
 
 def check_golden(name, text):
@@ -71,8 +57,9 @@ def test_the_shell_script_of_a_dry_run_does_the_same(work):
     assert [p.read_text() for p in work.directory.glob("log/*/0/workerlog.1")] == ["1 of 2\n"]
 
 
-def test_the_json_of_a_dry_run_is_the_plan_that_is_run(work):
-    flags = ["--nproc_per_node=2", f"--start_port={(start := two_free_ports())}", "/usr/bin/env"]
+def test_the_json_of_a_dry_run_is_the_plan_that_is_run(work, ports):
+    start = ports.in_a_row(2)
+    flags = ["--nproc_per_node=2", f"--start_port={start}", "/usr/bin/env"]
     plan = json.loads(work.run("--dry-run=json", *flags).out)
     job = work.run(*flags)
     assert job.status == 0, job.err

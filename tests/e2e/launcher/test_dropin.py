@@ -48,12 +48,8 @@ def test_torchruns_variables_are_defaults_below_flags(work):
     assert len(plan["processes"]) == 1
 
 
-def test_the_store_is_where_the_user_wants_it(work):
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def test_the_store_is_where_the_user_wants_it(work, ports):
+    port, = ports(1)
     plan = json.loads(work.run("--dry-run=json", "--master-addr=127.0.0.1", f"--master-port={port}",
                                "/bin/true").out)
     environment = plan["processes"][0]["environment"]

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 
 import pytest
@@ -299,21 +298,16 @@ def test_a_ps_job_ends_when_its_trainers_have_ended(work):
     assert not job.survivors()
 
 
-def test_endpoints_of_the_user_are_used_as_given(work, python):
+def test_endpoints_of_the_user_are_used_as_given(work, python, ports):
     work.script("dump.py", DUMP)
-    sockets = [socket.socket() for _ in range(4)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    servers, trainers = f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]},127.0.0.1:{ports[2]}"
-    job = work.run("--python", python, "--servers", servers, "--workers", trainers, "--gloo_port", ports[3],
+    server, first, second, gloo = ports(4)
+    servers, trainers = f"127.0.0.1:{server}", f"127.0.0.1:{first},127.0.0.1:{second}"
+    job = work.run("--python", python, "--servers", servers, "--workers", trainers, "--gloo_port", gloo,
                    "dump.py")
     assert job.status == 0, job.err
     env = dumped(job, "workerlog.1")[0]
     assert env["PADDLE_PSERVERS_IP_PORT_LIST"] == servers and env["PADDLE_TRAINER_ENDPOINTS"] == trainers
-    assert env["PADDLE_GLOO_HTTP_ENDPOINT"] == f"127.0.0.1:{ports[3]}" and "PADDLE_NNODES" not in env
+    assert env["PADDLE_GLOO_HTTP_ENDPOINT"] == f"127.0.0.1:{gloo}" and "PADDLE_NNODES" not in env
 
 
 def test_environment_variables_set_what_flags_do_not(work):

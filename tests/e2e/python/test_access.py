@@ -1,6 +1,5 @@
 """Servers and trainers that are started by hand: who lets whom in."""
 
-import socket
 import subprocess
 import sys
 
@@ -39,12 +38,9 @@ print("done")
 class Pair:
     """A server and trainers of one job without a launcher."""
 
-    def __init__(self, folder):
-        self.folder, self.running = folder, []
+    def __init__(self, folder, port):
+        self.folder, self.port, self.running = folder, port, []
         (folder / "script.py").write_text(SCRIPT)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
 
     def start(self, role, **variables):
         common = {"PADDLE_PSERVERS_IP_PORT_LIST": f"127.0.0.1:{self.port}", "PADDLE_TRAINERS_NUM": 1,
@@ -72,8 +68,8 @@ class Pair:
 
 
 @pytest.fixture
-def pair(tmp_path):
-    pair = Pair(tmp_path)
+def pair(tmp_path, ports):
+    pair = Pair(tmp_path, *ports(1))
     yield pair
     pair.close()
 

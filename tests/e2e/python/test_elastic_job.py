@@ -81,12 +81,9 @@ fleet.stop_worker()
 class Hosts:
     """Launchers that meet at 127.0.0.1, in one directory."""
 
-    def __init__(self, folder, mode, loop=STEPS):
-        self.folder, self.mode, self.launchers = folder, mode, {}
+    def __init__(self, folder, port, mode, loop=STEPS):
+        self.folder, self.port, self.mode, self.launchers = folder, port, mode, {}
         (folder / "train.py").write_text(TRAIN + loop)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
 
     def start(self, number, servers, trainers):
         host = f"127.0.0.{number}"
@@ -143,11 +140,11 @@ class Hosts:
 
 
 @pytest.fixture
-def hosts(tmp_path):
+def hosts(tmp_path, ports):
     made = []
 
     def make(*arguments):
-        made.append(Hosts(tmp_path, *arguments))
+        made.append(Hosts(tmp_path, *ports(1), *arguments))
         return made[-1]
 
     yield make
