@@ -56,7 +56,8 @@ def client() -> Client:
 
 class _Weight(EagerParamBase):
     """What an optimizer, a gradient scaler and clipping see of a layer: its gradient, float32 [rows,
-    width], is that of the distinct rows that backward passes have touched since the last step."""
+    width], is that of the distinct rows that backward passes have touched since the last step. Its own
+    values are not a number, and so is what is computed with them."""
 
     layer: Any  # a weak reference to the Embedding
 
@@ -78,6 +79,10 @@ class _Weight(EagerParamBase):
         self.layer()._drop()
 
     clear_grad = clear_gradient
+
+    def set_value(self, value: Any) -> None:
+        """Sets all rows. Shape: value [num_embeddings, width]. Throws: ValueError for another."""
+        self.layer()._set_rows(value)
 
 
 class _Pulled(paddle.autograd.PyLayer):
@@ -143,7 +148,9 @@ class Embedding(paddle.nn.Layer):
         )
         self.table = made.name
         weight = _Weight.from_tensor(
-            paddle.zeros([1, embedding_dim]), trainable=made.trainable, name=made.name
+            paddle.to_tensor(numpy.full((1, embedding_dim), numpy.nan, dtype="float32")),
+            trainable=made.trainable,
+            name=made.name,
         )
         weight.optimize_attr, weight.regularizer = made.optimize_attr, made.regularizer
         weight.need_clip = made.need_clip
@@ -155,6 +162,7 @@ class Embedding(paddle.nn.Layer):
         self._keys = numpy.empty(0, dtype=numpy.int64)  # whose gradients the weight's has, in order
         self._ahead: tuple[numpy.ndarray, Any] | None = None
         self._matrix: Any = None  # to assign when the servers are there
+        self._is_used = False
         the_job.add(self, weight_attr, initializer, rule)
 
     def extra_repr(self) -> str:
@@ -166,6 +174,9 @@ class Embedding(paddle.nn.Layer):
     def forward(self, x: Any) -> Any:
         """Shape: x any shape of integers; returns float32 [*x.shape, embedding_dim]."""
         ids = self._ids(x)
+        if not self._is_used:
+            self._expect_no_values()
+            self._is_used = True
         learns = paddle.is_grad_enabled() and not self.weight.stop_gradient
         ahead, self._ahead = self._ahead, None
         if ahead is None or not ahead[1][1].is_fresh(learns) or not numpy.array_equal(ahead[0], ids):
@@ -224,9 +235,20 @@ class Embedding(paddle.nn.Layer):
 
     def _take(self, gradient: Any) -> tuple[numpy.ndarray, numpy.ndarray]:
         """(keys, gradients) to push; none waits any more. gradient: the weight's, clipped."""
+        self._expect_no_values()
         taken = self._keys, gradient.astype("float32").numpy()
         self._drop()
         return taken
+
+    def _expect_no_values(self) -> None:
+        """Of the weight: an initializer that is called with it, or fill_(), reaches no row."""
+        if not numpy.isnan(self.weight.astype("float32").numpy()).all():
+            raise Error(
+                "config",
+                f"the weight of table '{self.table}' was given values, and its rows are on servers",
+                "give the Embedding a weight_attr with an initializer, or all rows to weight.set_value() or "
+                "set_state_dict(), or some to assign()",
+            )
 
     # ---- the rows ----
 
@@ -281,6 +303,12 @@ class Embedding(paddle.nn.Layer):
 
     def _set_rows(self, values: Any) -> None:
         matrix = values.numpy() if isinstance(values, paddle.Tensor) else numpy.asarray(values)
+        rows = len(matrix) if self.num_embeddings is None else self.num_embeddings
+        if matrix.shape != (rows, self.embedding_dim):
+            raise ValueError(
+                f"values of shape {list(matrix.shape)} for the table '{self.table}' of shape "
+                f"{[self.num_embeddings, self.embedding_dim]}"
+            )
         if the_job.is_connected:
             if the_job.client.trainer == 0:
                 self.assign(numpy.arange(len(matrix)), matrix)

@@ -84,6 +84,7 @@ PAIRS = {
     "prefetched": pair(lambda p: paddle.optimizer.SGD(0.1, p)),
     "loaded": pair(lambda p: paddle.optimizer.SGD(0.1, p)),
 }
+TOUCHED = Embedding(IDS, WIDTH)
 WIDE = Embedding(None, 2, initializer=ps.Constant(0.5), rule=ps.Rule("sgd", learning_rate=1.0))
 
 
@@ -189,6 +190,16 @@ def a_state_is_paddles_both_ways():
     assert len(models[0].state_dict()) == 4 and len(models[0].parameters()) == 4
 
 
+def the_weight_takes_all_rows_and_has_no_values():
+    layer = PAIRS["loaded"][0][0].first
+    matrix = np.random.default_rng(0).random((IDS, WIDTH), dtype="float32")
+    layer.weight.set_value(matrix)
+    assert (layer(paddle.arange(IDS)).numpy() == matrix).all()
+    # What shares the weight must not go on with values that nobody has.
+    tied = paddle.nn.functional.linear(paddle.ones([2, 1]), layer.weight)
+    assert np.isnan(tied.numpy()).all() and np.isnan(float((layer.weight ** 2).sum()))
+
+
 def any_number_is_an_id_without_num_embeddings():
     ids = paddle.to_tensor([[2**40, -1]])
     rows = WIDE(ids)
@@ -212,6 +223,7 @@ def late_step(layer):
 
 def what_cannot_be_is_said():
     layer = PAIRS["sgd"][0][0].first
+    paddle.nn.initializer.Normal()(TOUCHED.weight)
     ours = (Error, ValueError)
     for made, words in ((lambda: layer(paddle.to_tensor([IDS])), "is not within [0, 10)"),
                         (lambda: layer(paddle.to_tensor([-1])), "is not within [0, 10)"),
@@ -225,6 +237,8 @@ def what_cannot_be_is_said():
                         (lambda: use_mode("sync" if sys.argv[1] == "geo" else "geo"), "after the"),
                         (lambda: paddle.optimizer.Lamb(0.1, parameters=[layer.weight]), "not know: Lamb"),
                         (lambda: late_step(layer), "before its Adam was made"),
+                        (lambda: TOUCHED(paddle.to_tensor([1])), "was given values"),
+                        (lambda: layer.weight.set_value(np.ones((1, 3), "float32")), "shape [1, 3] for"),
                         (lambda: layer.assign([1, 1], np.ones((2, WIDTH))), "key 1 is there twice")):
         try:
             made()
