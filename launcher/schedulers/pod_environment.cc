@@ -107,7 +107,8 @@ std::optional<PodEnvironment> elastic_paddle_job(Reader& reader) {
 std::optional<PodEnvironment> paddle_job(Reader& reader) {
   const std::string* trainers = reader.find("PADDLE_TRAINERS");
   const std::string* address = reader.find("POD_IP");
-  if (!trainers || !address) return std::nullopt;  // what is wrong with the others is nobody's business
+  if (!trainers || !address) return std::nullopt;     // what is wrong with the others is nobody's business
+  if (parse_integer(*trainers)) return std::nullopt;  // how many there are, as scripts of Paddle 1.x say it
   const auto id = reader.number("PADDLE_TRAINER_ID");
   if (!id) return std::nullopt;
   std::vector<std::string> hosts;

@@ -391,3 +391,55 @@ def test_adam_corrects_gradients_of_rows_by_the_next_step(start, ports, package,
     for output in outputs[1:]:
         made = [float(line) for line in output.splitlines() if re.fullmatch(r"\d\.\d{6}", line)]
         assert made == pytest.approx(losses, rel=0, abs=1e-5), outputs
+
+
+BEFORE_FLEET = """
+import os
+import numpy as np
+import paddle.fluid as fluid
+
+x, y = fluid.layers.data("x", [1]), fluid.layers.data("y", [1])
+loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+fluid.optimizer.SGD(0.1).minimize(loss)
+port = os.environ["PADDLE_PSERVER_PORT"]
+transpiler = fluid.DistributeTranspiler()
+transpiler.transpile(int(os.environ["PADDLE_TRAINER_ID"]), trainers=int(os.environ["PADDLE_TRAINERS"]),
+                     pservers=",".join(f"{ip}:{port}" for ip in os.environ["PADDLE_PSERVER_IPS"].split(",")))
+exe = fluid.Executor(fluid.CPUPlace())
+if os.environ["PADDLE_TRAINING_ROLE"] == "PSERVER":
+    program, startup = transpiler.get_pserver_programs(os.environ["PADDLE_CURRENT_IP"] + ":" + port)
+    exe.run(startup)
+    exe.run(program)
+else:
+    exe.run(fluid.default_startup_program())
+    for _ in range(30):
+        feed = {"x": np.ones((4, 1), "float32"), "y": np.ones((4, 1), "float32")}
+        value, = exe.run(transpiler.get_trainer_program(), feed=feed, fetch_list=[loss])
+    print("trained", float(value) < 0.01)
+    exe.close()
+"""
+
+
+def test_scripts_of_before_fleet_find_their_variables(start, ports, tmp_path):
+    from fleetrun_job import find_fleetrun
+
+    (tmp_path / "train.py").write_text(BEFORE_FLEET)
+    port = ports(1)[0]
+    job = start([find_fleetrun(), "--compat=paddle", f"--servers=127.0.0.1:{port},127.0.0.2:{port}",
+                 "--trainer_num=2", "--python", sys.executable, "train.py"])
+    output, _ = job.communicate(timeout=LIMIT)
+    assert job.returncode == 0, output
+    logs = [(tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(2)]
+    assert all("trained True" in log for log in logs), logs
+
+
+def test_servers_at_several_ports_have_no_one_port(run, package):
+    done = run("""
+import os
+os.environ.update(TRAINING_ROLE="PSERVER", PADDLE_PSERVERS_IP_PORT_LIST="h:1,h:2", PADDLE_TRAINERS_NUM="3",
+                  POD_IP="h", PADDLE_PORT="2")
+import paddle
+print([os.environ.get("PADDLE_" + name) for name in ("TRAINING_ROLE", "TRAINERS", "TRAINER_ID", "CURRENT_ENDPOINT",
+                                                     "PSERVER_ENDPOINTS", "PSERVER_IPS", "PSERVER_PORT")])
+""", PYTHONPATH=f"{package}/_compat")
+    assert done.stdout.splitlines() == ["['PSERVER', '3', '0', 'h:2', 'h:1,h:2', None, None]"]

@@ -218,6 +218,8 @@ TEST_CASE("one pod is alone, and so is whoever asks for one host") {
   CHECK_FALSE(pod_environment({{"KUBERNETES_SERVICE_HOST", "10.96.0.1"}, {"HOSTNAME", "x"}}, std::nullopt));
   Environ lone = with(with(paddle_worker(), "PADDLE_TRAINERS", "10.0.0.4"), "PADDLE_TRAINERS_NUM", "1");
   CHECK_FALSE(pod_environment(with(lone, "PADDLE_TRAINER_ID", "0"), std::nullopt));
+  // Paddle 1.x says how many there are.
+  CHECK_FALSE(pod_environment(with(paddle_worker(), "PADDLE_TRAINERS", "2"), std::nullopt));
 }
 
 TEST_CASE("what disagrees is refused by name and value") {
