@@ -261,3 +261,54 @@ assert [core.size_of_dtype(each) for each in types] == [1, 4, 4, 8, 8]
 maker = core.op_proto_and_checker_maker
 assert (int(maker.OpRole.Loss), maker.OpRole.Optimize, maker.kOpRoleVarAttrName()) == (256, 2, "op_role_var")
 """, PYTHONPATH=package + "/_compat")
+
+
+FEED = """
+name: "MultiSlotDataFeed"
+batch_size: 2
+pipe_command: "cat"
+multi_slot_desc {
+  slots { name: "words" type: "uint64" is_dense: false is_used: false }
+  slots { name: "unused" type: "float" is_dense: false is_used: false }
+  slots { name: "y" type: "float" is_dense: true is_used: false }
+}
+"""
+
+
+def test_async_executor_trains_on_the_used_slots_of_files(run, package, tmp_path):
+    (tmp_path / "feed.proto").write_text(FEED)
+    (tmp_path / "part").write_text("".join(f"2 {i % 3} 3 1 0.5 1 {i % 3}\n" for i in range(8)))
+    done = run("""
+import paddle.fluid as fluid
+
+described = fluid.DataFeedDesc("feed.proto")
+described.set_batch_size(4)
+described.set_use_slots(["words", "y"])
+described.set_pipe_command('sed "s/0.5/7.5/"')
+words, y = fluid.layers.data("words", [1], dtype="int64", lod_level=1), fluid.layers.data("y", [1])
+rows = fluid.layers.embedding(words, [4, 1], param_attr=fluid.ParamAttr("w", initializer=fluid.initializer.Constant(1.0)))
+loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.sequence_pool(rows, "sum"), y))
+fluid.optimizer.SGD(0.0).minimize(loss)
+executor = fluid.AsyncExecutor(fluid.CPUPlace())
+executor.run_startup_program(fluid.default_startup_program())
+executor.run(fluid.default_main_program(), described, ["part"], 1, [loss], debug=True)
+executor.run(fluid.default_main_program(), described, "part", 2, loss)
+try:
+    executor.run(None, described, [], 1, loss, mode="mpi")
+except ValueError as error:
+    print(error.what)
+""", PYTHONPATH=f"{package}/_compat")
+    # (2 - y)^2 of y = 0 1 2 0 and 1 2 0 1
+    assert [float(found) for found in re.findall(r"\[1\]:\[([\d.]+)\]", done.stdout)] == [2.25, 1.5]
+    assert done.stdout.splitlines()[-1] == "fluid.AsyncExecutor.run(mode='mpi') is not supported"
+
+
+def test_batch_is_a_module_and_a_function(run, package):
+    run("""
+import paddle.batch as batch
+import paddle
+from paddle.batch import batch as function
+
+for made in (batch, paddle.batch, function):
+    assert list(made(lambda: iter(range(3)), 2)()) == [[0, 1], [2]]
+""", PYTHONPATH=f"{package}/_compat")

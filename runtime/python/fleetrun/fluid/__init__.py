@@ -7,6 +7,8 @@ NAMES = {
     **_lazy.names("distributed.dataset", "DatasetFactory InMemoryDataset QueueDataset"),
     "Executor": "static.executor:Executor",
     **_lazy.names("_param_attr", "ParamAttr WeightNormParamAttr"),
+    "AsyncExecutor": "fluid.async_executor:AsyncExecutor",
+    "async_executor": "fluid.async_executor",
     "average": "fluid.average",
     "backward": "fluid.backward",
     "clip": "fluid.clip",

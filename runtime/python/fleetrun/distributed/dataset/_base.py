@@ -265,7 +265,7 @@ class DatasetBase(Kept):
         from fleetrun import _native
 
         options = _native.DatasetOptions()
-        options.slots = [(*slot, True) for slot in self._checked_slots()]
+        options.slots = self._read_slots()
         if parquet := self._parquet_command(ids or contents):
             options.pipe_argv = parquet
         elif isinstance(self._pipe_command, list):
@@ -310,6 +310,10 @@ class DatasetBase(Kept):
         if not self._slots:
             raise Error("config", "the dataset has no variables", "give it use_var=[...] in dataset.init")
         return self._slots
+
+    def _read_slots(self):
+        """All slots of a line, in order: (name, type, dense, width, whether it is used)."""
+        return [(*slot, True) for slot in self._checked_slots()]
 
     def _count(self, name, value):
         if int(value) != value or value < 1:
