@@ -64,7 +64,7 @@ class AsyncExecutor:
         files = _DescribedFiles(data_feed, program)
         files.set_filelist(filelist)
         files.set_thread(thread_num)
-        shown: Fetches = fetch if isinstance(fetch, (list, tuple)) else [fetch]
+        shown: Any = fetch if isinstance(fetch, (list, tuple)) else [fetch]
         self._executor.train_from_dataset(program, files, fetch_list=shown if debug else None, print_period=1)
 
 
