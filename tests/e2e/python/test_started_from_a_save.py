@@ -131,3 +131,62 @@ with ps.Client(tables, endpoints=[server.endpoint]) as client:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "trainers have come to the server already, so it does not load model" in done.stdout
     assert "SUM 6.0" in done.stdout
+
+
+ALONE = """
+import sys
+import numpy as np
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.base import role_maker
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+
+is_alone = sys.argv[1] == "alone"
+ids, y = fluid.layers.data("ids", [1], dtype="int64"), fluid.layers.data("y", [1])
+rows = fluid.layers.embedding(ids, [8, 3], is_sparse=True, param_attr=fluid.ParamAttr(name="rows"))
+loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(rows, 1), y))
+exe, optimizer = fluid.Executor(fluid.CPUPlace()), fluid.optimizer.SGD(0.2)
+if is_alone:
+    optimizer.minimize(loss)
+    exe.run(fluid.default_startup_program())
+else:
+    fleet.init(role_maker.PaddleCloudRoleMaker())
+    fleet.distributed_optimizer(optimizer, StrategyFactory.create_sync_strategy()).minimize(loss)
+    if fleet.is_server():
+        fleet.init_server(sys.argv[2])
+        fleet.run_server()
+        sys.exit()
+    exe.run(fleet.startup_program)
+    fleet.init_worker()
+feed = {"ids": np.arange(8).reshape(8, 1), "y": np.arange(8, dtype="float32").reshape(8, 1)}
+for step in range(6):
+    if is_alone and step == 3:
+        fluid.io.save_persistables(exe, "alone")
+    value, = exe.run(fluid.default_main_program(), feed=feed, fetch_list=[loss])
+    print("LOSS %.5f" % float(value))
+if not is_alone:
+    fleet.stop_worker()
+"""
+
+
+def test_servers_start_from_what_a_process_alone_saved(run, package, tmp_path):
+    alone = run("import sys\nsys.argv[1:] = ['alone']\n" + ALONE, PYTHONPATH=f"{package}/_compat")
+    (tmp_path / "train.py").write_text(ALONE)
+
+    def on_servers(directory):
+        command = [find_fleetrun(), "--compat=paddle", "--server_num=2", "--trainer_num=1",
+                   f"--python={sys.executable}", "train.py", "servers", directory]
+        return subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=LIMIT)
+
+    done = on_servers("alone")
+    assert done.returncode == 0, done.stdout + done.stderr
+    losses = [float(line.split()[1]) for line in alone.stdout.splitlines() if line.startswith("LOSS")]
+    gone_on = [float(line.split()[-1]) for line in done.stdout.splitlines() if "LOSS" in line]
+    assert gone_on[:3] == pytest.approx(losses[3:], abs=2e-5)
+    assert "begins anew" in (tmp_path / "log" / "serverlog.0").read_text()
+    (tmp_path / "alone" / "fc_0.b_0").write_bytes((tmp_path / "alone" / "rows").read_bytes())
+    wrong = on_servers("alone")
+    assert wrong.returncode == 1
+    said = wrong.stdout + wrong.stderr
+    assert "alone: fc_0.b_0 has the shape [8, 3] there, and is [1] in the program" in said

@@ -21,7 +21,7 @@ from fleetrun._types import Any, Callable, Iterable, Program, Variable
 from fleetrun.static import io, server_files
 from fleetrun.static.paddle_state import with_powers
 
-__all__ = ["folder_values", "load_vars", "save_vars"]
+__all__ = ["folder_values", "load_vars", "save_vars", "value_of_file"]
 
 # Paddle's numbers of types.
 _TYPES = {
@@ -87,8 +87,14 @@ def folder_values(dirname: str) -> dict[str, Any]:
     for folder, _, files in os.walk(dirname):
         for file in sorted(files):
             path = os.path.join(folder, file)
-            (found[os.path.relpath(path, dirname)],) = _unpacked(io._read(path), path, 1)
+            found[os.path.relpath(path, dirname)] = value_of_file(path)
     return found
+
+
+def value_of_file(path: str) -> Any:
+    """The array of a file of one variable. Throws: Error(data)."""
+    (value,) = _unpacked(io._read(path), path, 1)
+    return value
 
 
 def _program_of(variables):

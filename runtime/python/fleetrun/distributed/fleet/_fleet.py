@@ -281,12 +281,14 @@ class Fleet(Minimizing, Saving):
         self, dirname: str | os.PathLike[str] | None = None, var_names: Sequence[str] | None = None
     ) -> None:
         """Makes this server's tables and binds its endpoint; with `dirname` it starts from what
-        save_persistables wrote, or save_inference_model. var_names: the rows of these tables alone.
+        save_persistables wrote, or save_inference_model, or from what a process alone saved, a file for each
+        variable (fluid.io.save_persistables). var_names: the rows of these tables alone.
 
         Throws: Error(network) when the port is taken, Error(data) for a directory that does not hold the
         tables, Error(config) for a name that is not one of a table.
         """
         from fleetrun import _native
+        from fleetrun.static.alone_files import as_saved
         from fleetrun.static.training import tables_of_all
 
         if self._has_no_servers("init_server"):
@@ -309,7 +311,9 @@ class Fleet(Minimizing, Saving):
         )
         # Scripts give "" for none, as Paddle takes it. Nobody is to train on what it has before.
         if dirname and var_names is None:
-            warn_of_save(self._server.load(str(dirname)))
+            entries = [entry for each in training.companions for entry in each.plan.entries()]
+            with as_saved(str(dirname), entries) as saved:
+                warn_of_save(self._server.load(saved))
         elif dirname and var_names:
             warn_of_save(self._server.load(str(dirname), only=[str(name) for name in var_names]))
         if dirname:
