@@ -55,6 +55,14 @@ optimizer.minimize(loss)
               "fleet.load_one_table(0, 'saved', 0)\n",
               [(2, "refused", "paddle.jit.to_static: fleetrun has no dynamic models", "paddle.static"),
                (4, "refused", "fleet.load_one_table: a save is loaded whole", "use fleet.load_model")]),
+    "variables_of": ("""import argparse
+given = argparse.ArgumentParser().parse_args()
+def show(name, number=1):
+    print(name, number)
+show(**vars(given))
+print(vars(given)["name"], sorted(vars(given).items()), len(vars()))
+print(vars(given).iteritems())
+""", [(7, "name", "'dict' object has no attribute 'iteritems'", "")]),
     "object": (STATIC + """
 class Weights:
     pass

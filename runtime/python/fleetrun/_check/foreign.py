@@ -240,6 +240,7 @@ _SPECIAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
     "builtins.bool": _bool,
     "builtins.len": _len,
     "builtins.type": _type,
+    "builtins.vars": lambda args, keywords: Mapping({}, exact=False),
     "copy.copy": _copy,
     "copy.deepcopy": _copy,
     "collections.OrderedDict": _dict,
