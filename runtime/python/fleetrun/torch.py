@@ -31,6 +31,7 @@ except ImportError:  # before PyTorch 2.1
     _before_steps = None
 
 from fleetrun._error import Error
+from fleetrun._row_weight import Weight, plainly, refuse_matrix, refuse_pickle
 from fleetrun._rows import Request, distinct, note_change, push
 from fleetrun.distributed.parallel.recoverable import Recoverable, recoverable
 
@@ -45,81 +46,17 @@ if TYPE_CHECKING:
 __all__ = ["Embedding", "EmbeddingBag", "prefetch", "recoverable", "Recoverable", "RowOptimizer"]
 
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-# Within it a _Weight is as any tensor: what a layer does with its own, without a call of Python for each.
-_plainly = getattr(torch._C, "DisableTorchFunctionSubclass", None) or torch._C.DisableTorchFunction
 # Steps of optimizers that leave a layer with gradients out, until its user is told.
 _LEFT_OUT = 10
 # Layers whose rows have gradients that are not pushed yet.
 _waiting: weakref.WeakSet[_Layer] = weakref.WeakSet()
 
 
-class _Weight(torch.nn.Parameter):
-    """What an optimizer, a gradient scaler and clipping see of a layer: its gradient, float [rows, width], is
-    that of the distinct rows that backward passes have touched since the last step."""
-
-    # Nothing to average or to broadcast: servers add up what trainers push.
-    _ddp_ignored = True
-    layer: weakref.ref[_Layer]
-
-    @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
-        """Refuses what would fill it. Throws: Error(config)."""
-        if getattr(function, "__name__", "") != "__get__":  # of an attribute, as most calls are
-            _refuse_fill(function, args, named)
-        return super().__torch_function__(function, types, args, named or {})
-
-    @property
-    def data(self) -> torch.Tensor:
-        """As of any parameter; a matrix of the table's rows has no place here."""
-        values = super().data.as_subclass(_Values)
-        values.layer = self.layer
-        return values
-
-    @data.setter
-    def data(self, values: torch.Tensor) -> None:
-        if values.shape != self.shape:
-            _refuse_matrix(self.layer(), values)
-        self.set_values(values)
-
-    def set_values(self, values: torch.Tensor) -> None:
-        """Of another number of rows."""
-        torch.Tensor.data.__set__(self, values)
-
-
-class _Values(torch.Tensor):
-    """The data of a _Weight."""
-
-    layer: weakref.ref[_Layer]
-
-    @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
-        """Refuses what would fill it, and gives tensors of no kind of its own. Throws: Error(config)."""
-        _refuse_fill(function, args, named)
-        return torch._C._disabled_torch_function_impl(function, types, args, named or {})
-
-
-# What changes a tensor without a value of its rows.
-_HARMLESS = ("requires_grad_", "detach_", "share_memory_")
-
-
-def _refuse_fill(function: Any, args: Any, named: Any) -> None:
-    """Throws: Error(config), where a function would set values of the rows, which are not here."""
-    name = str(getattr(function, "__name__", ""))
-    is_operator = name == "__setitem__" or (
-        name.startswith("__i") and name not in ("__invert__", "__index__")
-    )
-    if name in _HARMLESS or not (is_operator or (name.endswith("_") and not name.endswith("__"))):
-        return
-    filled = args[0] if args else (named or {}).get("tensor")
-    if isinstance(filled, (_Weight, _Values)):
-        _refuse_rows(filled.layer(), f"is changed by {name}()")
-
-
 class _Pulled(torch.autograd.Function):
     """Rows as autograd knows them: backward leaves their gradients with the layer."""
 
     @staticmethod
-    def forward(context: Any, weight: _Weight, layer: _Layer, ids: Any, rows: Any) -> Any:
+    def forward(context: Any, weight: Weight, layer: _Layer, ids: Any, rows: Any) -> Any:
         context.layer, context.ids = layer, ids
         return rows.view_as(rows)
 
@@ -155,7 +92,7 @@ class _Layer(torch.nn.Module):
             )
         self.client, self.table, self.padding_idx = client, table, padding_idx
         self.embedding_dim, self.scale_grad_by_freq = entry.width, scale_grad_by_freq
-        self.weight = _Weight(torch.empty(0, entry.width))
+        self.weight = Weight(torch.empty(0, entry.width))
         self.weight.layer = weakref.ref(self)
         self._kept = _Kept()
 
@@ -172,8 +109,15 @@ class _Layer(torch.nn.Module):
         for name, value in self.__dict__.items():
             if not name.startswith("_"):
                 other.__dict__[name] = value
-        other.weight.set_values(self.weight.data[:0].clone())
+        weight = other._parameters["weight"]
+        with plainly():
+            weight.set_values(torch.Tensor.detach(self._parameters["weight"])[:0].clone())
+        memo[id(self.weight)] = weight
         return other.requires_grad_(self.weight.requires_grad)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Throws: Error(config)."""
+        refuse_pickle(self)
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, **more: Any
@@ -184,8 +128,8 @@ class _Layer(torch.nn.Module):
 
     def register_parameter(self, name: str, param: torch.nn.Parameter | None) -> None:
         """Refuses another weight. Throws: Error(config)."""
-        if name == "weight" and not isinstance(param, _Weight):
-            _refuse_matrix(self, param)
+        if name == "weight" and not isinstance(param, Weight):
+            refuse_matrix(self, param)
         super().register_parameter(name, param)
 
     def _save_to_state_dict(self, *arguments: Any, **named: Any) -> None:
@@ -225,6 +169,8 @@ class _Layer(torch.nn.Module):
 
         Shape: embeddings [ids, width], a tensor or an array. Throws: Error(config) for another shape.
         """
+        if (options.get("padding_idx") or 0) < 0:  # counted from the matrix's end, as torch.nn's
+            options["padding_idx"] += len(embeddings)
         layer = cls(client, table, **options)
         if embeddings.ndim != 2 or embeddings.shape[1] != layer.embedding_dim:
             raise Error(
@@ -243,7 +189,7 @@ class _Layer(torch.nn.Module):
         the shape of ids; where the padding is)."""
         ahead, self._kept.ahead = self._kept.ahead, None
         weight, padding = self._parameters["weight"], None
-        with _plainly():
+        with plainly():
             learns = weight.requires_grad and torch.is_grad_enabled()
             if ahead is None or not ahead.fits(ids, learns):
                 (ahead,) = _look_ahead(Request(self.client, learns), [self], [ids])
@@ -258,7 +204,7 @@ class _Layer(torch.nn.Module):
         return rows, ahead.places.to(ids.device), padding
 
     def _learns(self) -> bool:
-        with _plainly():
+        with plainly():
             return torch.is_grad_enabled() and self._parameters["weight"].requires_grad
 
     def _keep(self, ids: Any, gradients: Any) -> None:
@@ -274,7 +220,7 @@ class _Layer(torch.nn.Module):
         if self.padding_idx is not None:
             others = ids != self.padding_idx
             ids, gradients = ids[others], gradients[others.to(gradients.device)]
-        with _plainly():
+        with plainly():
             gradients = gradients.to(weight.device, weight.dtype)
             # zero_grad(set_to_none=False) leaves zeros: what waited is dropped then, too.
             if weight.grad is not None and weight.grad.any():
@@ -303,20 +249,6 @@ class _Layer(torch.nn.Module):
 def _array(values: Any, dtype: Any = None) -> Any:
     """A tensor as an array; bfloat16, which numpy has not, by way of float32."""
     return values.detach().to("cpu", dtype).numpy() if isinstance(values, torch.Tensor) else values
-
-
-def _refuse_matrix(layer: _Layer | None, values: Any) -> None:
-    _refuse_rows(layer, "is set to " + ("None" if values is None else str(list(values.shape))))
-
-
-def _refuse_rows(layer: _Layer | None, done: str) -> None:
-    table = layer.table if layer is not None else ""
-    raise Error(
-        "config",
-        f"the weight of the layer of table '{table}' {done}, and its rows are on the servers",
-        "the table's initializer makes the first values; assign() sets rows, and ps.Client.load reads saved "
-        "ones",
-    )
 
 
 class _Ahead:
@@ -379,10 +311,12 @@ class Embedding(_Layer):
     servers (ps.Client.save), not in state_dict(), and a deepcopy shares them.
 
     client: a fleetrun.ps.Client. table: the name of a sparse table without accessor "ctr". padding_idx: this
-    id gives zeros and gets no gradient. scale_grad_by_freq: gradients are divided by how often the id is in
-    the call. Where nothing learns (no_grad(), requires_grad_(False)) unknown ids give initial values and get
-    no row. half() and double() change what forward gives and the gradients are; servers keep float32. First
-    values are those of the table's initializer. prefetch() pulls several layers at once.
+    id gives zeros and gets no gradient; -1 is the id -1, as a table has no last row. scale_grad_by_freq:
+    gradients are divided by how often the id is in the call. Where nothing learns (no_grad(),
+    requires_grad_(False)) unknown ids give initial values and get no row. half() and double() change what
+    forward gives and the gradients are; servers keep float32. Its weight has no values: what computes with it
+    is refused, a pickled layer too. First values are those of the table's initializer. prefetch() pulls
+    several layers at once.
     Shape: ids any shape of integers; returns [*ids.shape, width], on the device of ids. Mode sync: each
     step() is one step of the servers, between client.begin_pass() and leave_pass(), so all trainers take
     equally many.
@@ -472,7 +406,7 @@ class RowOptimizer(torch.optim.Optimizer):
 
     def __init__(self, params: Iterable[torch.nn.Parameter]) -> None:
         params = list(params)
-        if any(not isinstance(parameter, _Weight) for parameter in params):
+        if any(not isinstance(parameter, Weight) for parameter in params):
             raise Error(
                 "config",
                 "RowOptimizer has a parameter that is of no fleetrun.torch layer",
@@ -495,7 +429,7 @@ def _push_rows(optimizer: torch.optim.Optimizer, arguments: Any, named: Any) -> 
     signs = {}
     for group in optimizer.param_groups:
         for parameter in group["params"]:
-            if type(parameter) is _Weight and (layer := parameter.layer()) is not None:
+            if type(parameter) is Weight and (layer := parameter.layer()) is not None:
                 _warn_of_decay(layer, group)
                 signs[layer] = -1.0 if group.get("maximize") else 1.0
     _look_for_left_out(signs)
@@ -508,7 +442,7 @@ def _push_rows(optimizer: torch.optim.Optimizer, arguments: Any, named: Any) -> 
     # As a GradScaler leaves it to an optimizer that unscales by itself.
     scale, found = getattr(optimizer, "grad_scale", None), getattr(optimizer, "found_inf", None)
     for layer, sign in signs.items():
-        with _plainly():
+        with plainly():
             ids, gradients = layer._take()
         if found is not None and bool(found):
             ids, gradients = ids[:0], gradients[:0]

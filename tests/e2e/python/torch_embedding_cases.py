@@ -2,6 +2,8 @@
 Prints "ok NAME" for each case, "n/a NAME" for one that this PyTorch cannot be asked."""
 
 import copy
+import io
+import pickle
 import warnings
 
 import numpy as np
@@ -367,6 +369,8 @@ def rows_trained_elsewhere_are_assigned():
         right = theirs(ids)
         right[1, 0] = 0  # PyTorch's layer keeps what the matrix has for the padding
         assert torch.equal(ours(ids), right), (ours(ids), right)
+    last = Embedding.from_pretrained(ps.Client([table()]), "emb", matrix, padding_idx=-1)
+    assert last.padding_idx == IDS - 1 and not last(torch.tensor([IDS - 1])).any()
     bags = EmbeddingBag.from_pretrained(ps.Client([table()]), "emb", matrix, freeze=False, mode="sum")
     assert bags.weight.requires_grad and bags(torch.tensor([[1, 2]])).tolist() == [[9.0, 11.0, 13.0]]
     layer = Embedding(ps.Client([table()], mode="sync"), "emb")
@@ -384,6 +388,63 @@ def rows_trained_elsewhere_are_assigned():
         except Error as error:
             assert words in str(error), error
     assert layer(torch.tensor([3])).tolist() == [[1.0] * WIDTH]
+
+
+def refused(made, words):
+    try:
+        made()
+    except Error as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(words)
+
+
+def nothing_computes_with_the_weight():
+    pair = Pair()
+    weight, rows = pair.ours.weight, torch.ones(4, WIDTH)
+    tied = torch.nn.Linear(WIDTH, IDS, bias=False)
+    tied.weight = weight
+    for made, word in ((lambda: torch.nn.functional.linear(rows, weight), "linear()"),
+                       (lambda: tied(rows), "linear()"),
+                       (lambda: rows @ weight.T, "T"), (lambda: rows @ weight.t(), "t()"),
+                       (lambda: torch.nn.functional.embedding(torch.tensor([0]), weight), "embedding()"),
+                       (lambda: weight.square().sum(), "square()"), (lambda: weight.norm(), "norm()"),
+                       (lambda: weight.mul(2), "mul()"), (lambda: weight[0], "__getitem__()"),
+                       (lambda: torch.cat([weight, rows]), "cat()"), (lambda: weight.data.sum(), "sum()"),
+                       (lambda: rows.copy_(weight), "copy_()"),
+                       (lambda: torch.nn.functional.linear(rows, weight=weight.data), "linear()")):
+        refused(made, f"the layer of table 'emb' is used by {word}, and its rows")
+        with torch.no_grad():
+            refused(made, word)
+    pair.backward(some_ids(1, 4))  # it has values of no meaning now
+    refused(lambda: tied(rows), "linear()")
+    assert weight.numel() == len(weight) * WIDTH and weight.dtype == torch.float32 and weight.is_leaf
+    assert "Weight" in repr(weight) and torch.zeros_like(weight).shape == weight.shape and weight.dim() == 2
+    pair.step()
+    pair.check()
+
+
+def files_of_a_layer_are_refused():
+    layer = Embedding(ps.Client([table()]), "emb")
+    for what in (layer, torch.nn.Sequential(layer), layer.weight, list(layer.parameters())):
+        refused(lambda: torch.save(what, io.BytesIO()), "the layer of table 'emb' is to be pickled")
+        refused(lambda: pickle.dumps(what), "ps.Client.save")
+
+
+def an_optimizer_copied_with_its_model_has_the_copys_weight():
+    if not HAS_HOOKS:
+        return "n/a"
+    layer = Embedding(ps.Client([table()]), "emb")
+    for made in ((layer, torch.optim.SGD(layer.parameters(), lr=0.1)),
+                 (torch.optim.SGD(layer.parameters(), lr=0.1), layer)):
+        copies = copy.deepcopy(made)
+        twin, optimizer = copies if isinstance(copies[0], Embedding) else copies[::-1]
+        assert optimizer.param_groups[0]["params"][0] is twin.weight is not layer.weight
+        before = rows_of(layer)
+        twin(torch.tensor([2])).sum().backward()
+        optimizer.step()
+        assert torch.allclose(rows_of(layer)[2], before[2] - 0.1, atol=1e-6)
+    return None
 
 
 def what_cannot_be_is_said():
@@ -436,4 +497,4 @@ def run_all(names, but):
 
 
 if __name__ == "__main__":
-    run_all(globals(), (table, rows_of, some_ids, run_all))
+    run_all(globals(), (table, rows_of, some_ids, refused, run_all))
