@@ -96,6 +96,52 @@ def module_and_training_flag(side):
     with torch.no_grad():
         assert not model(data(side.rank)).requires_grad
 
+
+@case
+def what_it_tells_of_itself(side):
+    class Sized(nn.Module):
+        dim = 7
+
+        def __init__(self):
+            super().__init__()
+            self.part = net()
+
+        def forward(self, x):
+            return self.part(x)
+
+    model = side.wrap(net(), bucket_cap_mb=2, find_unused_parameters=True)
+    assert model.device == torch.device("cpu") and model.device_ids is None and model.output_device is None
+    assert (model.dim, model.bucket_bytes_cap, model.device_type) == (0, 2 << 20, "cpu")
+    assert model.find_unused_parameters and model.broadcast_buffers and not model.static_graph
+    assert not model.gradient_as_bucket_view and model.require_forward_param_sync
+    assert model.process_group.rank if side.rank else model.process_group is not None
+    assert not model.is_multi_device_module and model.parameters_to_ignore == set()
+    with refused(AttributeError):
+        model.no_such_attribute
+    model._set_ddp_runtime_logging_sample_rate(1)
+    backward(model, data(side.rank))
+    told = model._get_ddp_logging_data()
+    assert (told["world_size"], told["rank"], told["module_name"]) == (side.size, side.rank, "Sequential")
+    assert (told["num_parameter_tensors"], told["total_parameter_size_bytes"]) == (4, 4 * 67)
+    assert (told["dtypes"], told["bucket_cap_bytes"], told["find_unused_parameters"]) == ("float", 2 << 20, 1)
+    assert side.name == "torch" or side.wrap(Sized()).dim == 7  # a module's own come first
+
+
+@case
+def hooks_by_the_name_of_their_kind(side):
+    from torch.distributed import BuiltinCommHookType
+    for kind, near in ((BuiltinCommHookType.ALLREDUCE, 1e-5), (BuiltinCommHookType.FP16_COMPRESS, 1e-2)):
+        plain = net()
+        model = side.wrap(copy.deepcopy(plain))
+        model._register_builtin_comm_hook(kind)
+        for seed in range(2):
+            model.zero_grad()
+            plain.zero_grad()
+            backward(model, data(side.rank, seed=seed))
+            backward(plain, data(side.rank, seed=seed))
+            check_means(model, plain, near)
+
+
 def ours_alone(side):
     if side.name == "torch":
         raise Missing

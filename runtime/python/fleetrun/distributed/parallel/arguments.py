@@ -3,7 +3,7 @@ fleet.distributed_model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -23,7 +23,8 @@ _FREE = {
 @dataclass
 class DdpArguments:
     """device: where inputs are moved before forward; None: nowhere. broadcast_buffers: at each forward; its
-    newer name forward_sync_buffers leaves those of the start alone, which shares_first_buffers is about."""
+    newer name forward_sync_buffers leaves those of the start alone, which shares_first_buffers is about.
+    free: others that were given, which change no number."""
 
     group: Group
     device: torch.device | None = None
@@ -31,6 +32,7 @@ class DdpArguments:
     shares_first_buffers: bool = True
     init_sync: bool = True
     gradient_as_bucket_view: bool = False
+    free: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(module: torch.nn.Module, given: dict[str, Any]) -> DdpArguments:
@@ -57,6 +59,7 @@ class DdpArguments:
                     f"distributed_model({name}={value!r}): there is no such argument, or it is not supported",
                     "leave it out",
                 )
+        made.free = dict(given)
         if not made.group.is_member():
             raise Error(
                 "config",

@@ -16,6 +16,7 @@ from fleetrun.distributed._untraced import untraced
 from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel.arguments import DdpArguments, check_module
 from fleetrun.distributed.parallel.batch_norm import synchronize_batch_norms
+from fleetrun.distributed.parallel.ddp_names import ATTRIBUTES, logging_data
 from fleetrun.distributed.parallel.hooks import CommunicationHook, hook_of
 from fleetrun.distributed.parallel.reducer import Reducer
 from fleetrun.distributed.parallel.uneven import JoinHook, UnevenInputs
@@ -298,8 +299,28 @@ class DistributedDataParallel(torch.nn.Module):
         self._hook = hook_of(state, hook)
         self._planned = None
 
+    def _register_builtin_comm_hook(self, kind: Any) -> None:
+        """register_comm_hook() with PyTorch's hook of this torch.distributed.BuiltinCommHookType."""
+        hooks = importlib.import_module("torch.distributed.algorithms.ddp_comm_hooks.default_hooks")
+        names = {"ALLREDUCE": "allreduce_hook", "FP16_COMPRESS": "fp16_compress_hook"}
+        if kind.name not in names:
+            raise ValueError(f"communication hook {kind}: there are {' and '.join(names)}")
+        self.register_comm_hook(None, getattr(hooks, names[kind.name]))
+
     def _set_static_graph(self) -> None:
         """Nothing: which parameters a backward uses may change. For scripts that say so after wrapping."""
+
+    # ---- what PyTorch's tells ----
+
+    def __getattr__(self, name: str) -> Any:
+        return ATTRIBUTES[name](self) if name in ATTRIBUTES else super().__getattr__(name)
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """How the model was made; no times."""
+        return logging_data(self)
+
+    def _set_ddp_runtime_logging_sample_rate(self, sample_rate: int) -> None:
+        """Nothing: no times are logged."""
 
     # ---- copies ----
 
@@ -340,9 +361,13 @@ class DataParallel(DistributedDataParallel):
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return super().__getattr__(name)
+            return torch.nn.Module.__getattr__(self, name)
         except AttributeError:
-            return getattr(super().__getattr__("module"), name)
+            module = torch.nn.Module.__getattr__(self, "module")
+            # The module's come first: only what it does not have is what PyTorch's tells.
+            if name in ATTRIBUTES and not hasattr(module, name):
+                return ATTRIBUTES[name](self)
+            return getattr(module, name)
 
     def state_dict(self, *arguments: Any, **named: Any) -> Any:
         """The module's."""
