@@ -36,6 +36,8 @@ def every_call():
                 got.pop()
     got.append(torch.tensor([rank == 0, True, False]))
     td.all_reduce(got[-1], td.ReduceOp.MAX)
+    got.append(torch.empty(3, 0, dtype=torch.bool))
+    td.all_reduce(got[-1])
     got.append(given.t().contiguous().t())            # with gaps
     td.all_reduce(got[-1])
     got.append(given.clone())
@@ -134,6 +136,23 @@ def tagged():
             work.wait()
         assert works[-1]._source_rank() == other and works[-1].is_completed()
         got += taken
+    return got
+
+
+def crossed():
+    """Calls that ranks begin in different orders: of several groups, and beside a message."""
+    groups = [td.new_group([0, 1]) for _ in range(3)]
+    got = [torch.full((3,), rank + 1.0 + number) for number in range(3)]
+    works = [td.all_reduce(got[number], group=groups[number], async_op=True)
+             for number in (range(3) if rank == 0 else reversed(range(3)))]
+    got += [torch.arange(300_000.0) + rank, torch.ones(3) * rank]
+    if rank == 1:
+        td.recv(got[3], 0)
+    works += [td.barrier(async_op=True), td.all_reduce(got[4], async_op=True)]
+    if rank == 0:
+        td.send(got[3], 1)
+    for work in reversed(works):
+        work.wait()
     return got
 
 
@@ -264,6 +283,18 @@ def ddp():
     return train(nn.parallel.DistributedDataParallel(net(), bucket_cap_mb=0.5))
 
 
+def builtin_hooks():
+    """PyTorch's own hooks in native code, of small buckets and of such that are exchanged beside backward."""
+    got = []
+    for kind in (td.BuiltinCommHookType.ALLREDUCE, td.BuiltinCommHookType.FP16_COMPRESS):
+        model = nn.parallel.DistributedDataParallel(net(), bucket_cap_mb=0.5)
+        model._register_builtin_comm_hook(kind)
+        got += train(model)
+        told = model._get_ddp_logging_data()
+        assert told["backend_name"] == td.get_backend() or told["backend_name"] == "fleetrun", told
+    return got
+
+
 def compiled():
     return train(torch.compile(nn.parallel.DistributedDataParallel(net()), backend="eager"))
 
@@ -299,8 +330,8 @@ def dtensor():
     return [product.full_tensor(), moved.to_local()]
 
 
-PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, profiled, forms, refused, pipeline, monitored,
-         ddp, compiled, uneven, fsdp2, dtensor)
+PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, crossed, profiled, forms, refused, pipeline,
+         monitored, ddp, builtin_hooks, compiled, uneven, fsdp2, dtensor)
 
 
 def results(backend, folder):

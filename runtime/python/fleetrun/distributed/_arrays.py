@@ -22,12 +22,12 @@ def view(array):
     """The memory of a contiguous array. Throws: Error(config) for what is not an array, or not one that
     collectives have."""
     known = _plain_type(array)
+    if known is None:
+        array = _of_numbers(array.detach() if hasattr(array, "detach") else array)
+        known = _plain_type(array)
     if known is not None:
         kept = array.detach()  # its memory, also where the tensor gets another one
         return _native.ArrayView(kept.data_ptr(), kept.numel(), known, kept)
-    if hasattr(array, "detach"):
-        array = array.detach()
-    array = _of_numbers(array)
     if not hasattr(array, "__dlpack__"):
         raise Error(
             "config",

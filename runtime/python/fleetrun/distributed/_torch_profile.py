@@ -65,6 +65,9 @@ def _until_ended(work, end):
     if isinstance(work, MessageWork):
         work.at_end(end)
         return work
+    if work.get_future().done():
+        end()
+        return work
 
     def pass_on(future):
         end()

@@ -51,6 +51,7 @@ from fleetrun.distributed._torch_tensors import (
     row_bytes,
     spread,
 )
+from fleetrun.distributed._torch_works import checked, done, end, end_soon
 from fleetrun.distributed._torchrun import meeting_place_of
 from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
@@ -60,7 +61,7 @@ __all__ = ["ProcessGroup", "register"]
 _KIND = _native.CallKind
 _OPERATIONS = ("SUM", "AVG", "MIN", "MAX", "PRODUCT", "BAND", "BOR", "BXOR")
 _OLDEST = (2, 6)
-# Below, a call is over before another thread could be told to wait for it.
+# Below, a call of ranks that come together is over before another thread could be told to wait for it.
 _SMALL_BYTES = 256 * 1024
 
 
@@ -200,7 +201,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
                 indices = self._every(mine.indices().t().contiguous(), counts).t()
                 values = self._every(mine.values(), counts)
                 tensor.copy_(torch.sparse_coo_tensor(indices, values, tensor.shape).coalesce())
-        return _done(tensors)
+        return done(tensors)
 
     def _every(self, rows, counts=None):
         """The ranks' rows behind each other, counts[r] of rank r, by default one."""
@@ -385,15 +386,20 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def barrier(self, opts: Any = None) -> Any:
         """Returns when all ranks have called it; opts.timeout: in the place of the group's time."""
         seconds = 0.0 if opts is None else max(opts.timeout.total_seconds(), 0.0)
+        if the_world.is_new:
+            return done([])
+        if not seconds:
+            call = _native.Call(_KIND.barrier)
+            nothing = torch.empty(0)
+            return self._each(
+                [nothing], lambda _: (nothing, lambda _, sync: self._start(call, sync, lambda: None)), opts
+            )
         try:
-            if seconds:
-                self._barrier_within(seconds)
-            else:
-                calls.barrier(self._group)
+            self._barrier_within(seconds)
         except Error as error:
             note(error, the_generations.age, self._group, seconds)
             raise
-        return _done([])
+        return done([])
 
     def _barrier_within(self, seconds):
         """barrier(), which ends the group where a rank does not come in time, as gloo's does."""
@@ -464,14 +470,18 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     ) -> Any:
         """One work for calls of (a tensor, a function that starts the call, or makes it)."""
         sync = not getattr(opts, "asyncOp", True)
-        sync = sync or sum(tensor.numel() * tensor.element_size() for tensor, _ in works) <= _SMALL_BYTES
+        is_small = sum(tensor.numel() * tensor.element_size() for tensor, _ in works) <= _SMALL_BYTES
+        # Within backward all ranks exchange in one order. Elsewhere one may wait for a call that another has
+        # begun beside it; and PyTorch's hook of 16 bits asks for a future of done()'s type.
+        if not sync and torch._C._current_graph_task_id() >= 0:
+            sync = is_small or any(tensor.dtype == torch.float16 for tensor, _ in works)
         try:
             with torch.no_grad():
                 tasks = [start(tensor, sync) for tensor, start in works]
-            if sync:
+            if sync or is_small and end_soon(tasks):
                 for task, then in tasks:
-                    _ended(task, then)
-                return _done(results)
+                    end(task, then)
+                return done(results)
         except Error as error:
             note(error, the_generations.age, self._group)
             raise
@@ -480,28 +490,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
             futures.append(torch.futures.Future())
             self._ends.add(task, then, futures[-1])
         last = futures[-1] if len(futures) == 1 else torch.futures.collect_all(futures)
-        return _create_work_from_future(last.then(lambda ended: _checked(ended, results)))
-
-
-def _checked(ended, results):
-    value = ended.value()
-    if isinstance(value, list):
-        for each in value:
-            if isinstance(each, torch.futures.Future):
-                each.value()
-    return results
-
-
-def _ended(task, then):
-    task.wait()
-    with torch.no_grad():
-        then()
-
-
-def _done(results):
-    future: torch.futures.Future = torch.futures.Future()
-    future.set_result(results)
-    return _create_work_from_future(future)
+        return _create_work_from_future(last.then(lambda ended: checked(ended, results)))
 
 
 def _is_alike():
@@ -525,6 +514,7 @@ def _operation(opts, name):
     raise Error("config", f"{name} with {op}", f"use {', '.join(_OPERATIONS)}")
 
 
+_MEETING = 300.0  # seconds, also for groups whose calls have less
 # How often groups of a name have been made: torch.distributed starts again after destroy_process_group.
 _made: collections.Counter[str] = collections.Counter()
 
@@ -566,6 +556,10 @@ def _grouped(ranks, timeout, group_id, asked_as, store):
     name = f"{name}/{_made[name]}"
     # At its end the process leaves the groups that it knows.
     group = the_world.join().groups[name] = Group(the_world, name, ranks, within)
+    if the_member() is None:
+        # Here, where all are: a first call may be one that others begin much later, or after calls of other
+        # groups. Ranks that take places meet in the first call.
+        group.connect(meet_within=max(_MEETING, within.get("call_within", 0.0)))
     return ProcessGroup(ranks.index(the_world.rank), len(ranks), group, group_id, asked_as, store)
 
 
