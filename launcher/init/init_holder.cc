@@ -238,7 +238,11 @@ void InitHolder::reap(std::uint32_t index) {
 void InitHolder::reap_orphans() {
   for (;;) {
     siginfo_t info = {};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+      if (errno != ECHILD) reap_everything();  // a filter of system calls knows no waitid()
+      return;
+    }
+    if (info.si_pid == 0) return;
     const auto known = index_of_.find(info.si_pid);
     if (known == index_of_.end())
       ::waitpid(info.si_pid, nullptr, WNOHANG);
@@ -250,13 +254,15 @@ void InitHolder::reap_orphans() {
   ::kill(::getpid(), SIGCHLD);  // blocked, so it stays pending: look for orphans again after the next round
 }
 
-void InitHolder::reap_everything() {
+bool InitHolder::reap_everything() {
   int status = 0;
   rusage used = {};
-  for (pid_t pid; (pid = ::wait4(-1, &status, WNOHANG, &used)) > 0;) {
+  pid_t pid = 0;
+  while ((pid = ::wait4(-1, &status, WNOHANG, &used)) > 0) {
     const auto known = index_of_.find(pid);
     if (known != index_of_.end()) report_exit(known->second, status, used.ru_maxrss);
   }
+  return pid < 0 && errno == ECHILD;
 }
 
 void InitHolder::report_exit(std::uint32_t index, int status, std::int64_t max_rss_kib) {
@@ -288,9 +294,7 @@ bool InitHolder::is_swept(Sweep& sweep) {
   if (sweep.watch_only)
     return sweep.index == kEveryProcess ? processes_.empty() : processes_.count(sweep.index) == 0;
   if (sweep.index == kEveryProcess) {
-    reap_everything();
-    siginfo_t info = {};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD) return false;
+    if (!reap_everything()) return false;
     return cgroup_.path.empty() || cgroup_is_empty(cgroup_.path);
   }
   if (processes_.count(sweep.index) != 0) return false;

@@ -78,7 +78,8 @@ class InitHolder {
 
   void reap(std::uint32_t index);
   void reap_orphans();
-  void reap_everything();
+  /// Whether there are no children any more.
+  bool reap_everything();
   void report_exit(std::uint32_t index, int status, std::int64_t max_rss_kib);
 
   void sweep_on();

@@ -6,6 +6,7 @@ import struct
 
 # Numbers of calls, the same on every machine from 424 on.
 PIDFD_OPEN, CLONE3, CLOSE_RANGE = 434, 435, 436
+WAITID = 247  # of x86-64
 AFTER_5_0 = range(424, 470)  # what Linux 4.18, of RHEL 8, does not have
 
 _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2

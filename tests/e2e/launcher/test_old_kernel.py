@@ -8,10 +8,11 @@ import signal
 import pytest
 
 from fleetrun_job import ROOT, clean_environment
-from old_kernel import AFTER_5_0, PIDFD_OPEN, without
+from old_kernel import AFTER_5_0, PIDFD_OPEN, WAITID, without
 
-KERNELS = pytest.mark.parametrize("kernel", [without(AFTER_5_0), without([PIDFD_OPEN], errno.EPERM)],
-                                  ids=["4.18", "pidfd_open forbidden"])
+KERNELS = pytest.mark.parametrize("kernel", [without(AFTER_5_0), without([PIDFD_OPEN], errno.EPERM),
+                                             without([WAITID], errno.EPERM)],
+                                  ids=["4.18", "pidfd_open forbidden", "waitid forbidden"])
 
 
 @KERNELS
