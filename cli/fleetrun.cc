@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
 
 #include "cli/commands.h"
@@ -82,15 +83,16 @@ int main(int argc, char** argv) {
   // Who started an agent reads what it says, and translates it there.
   if (argc < 2 || std::string_view(argv[1]) != "agent") fleetrun::speak(language_of(Environ::of_process()));
   int status = kRefused;
+  // Put together while there is memory.
+  const std::string no_memory = translated_lines(
+      "fleetrun: error: there is no memory left\n"
+      "  hint: raise the limit (ulimit -v, or that of the container), or start fewer processes\n");
   try {
     status = run(argc, argv);
   } catch (const Error& error) {
     cli::refuse(error, kRefused);
-  } catch (const std::bad_alloc&) {  // so nothing is put together here
-    constexpr std::string_view kNoMemory =
-        "fleetrun: error: there is no memory left\n"
-        "  hint: raise the limit (ulimit -v, or that of the container), or start fewer processes\n";
-    (void)!::write(STDERR_FILENO, kNoMemory.data(), kNoMemory.size());
+  } catch (const std::bad_alloc&) {
+    (void)!::write(STDERR_FILENO, no_memory.data(), no_memory.size());
     ::_exit(kRefused);
   } catch (const std::exception& error) {
     cli::refuse(Error(ErrorKind::host, error.what()), kRefused);

@@ -57,15 +57,18 @@ while True:
 """
 
 
-def test_fleetrun_without_memory_says_so_and_leaves_nothing_alive(work, python):
+@pytest.mark.parametrize("locale, says", [
+    ("C.UTF-8", "fleetrun: error: there is no memory left\n  hint: raise the limit"),
+    ("zh_CN.UTF-8", "fleetrun: 错误：没有可用的内存了\n  提示：提高限制")], ids=["English", "Chinese"])
+def test_fleetrun_without_memory_says_so_and_leaves_nothing_alive(work, python, locale, says):
     work.script("talk.py", TALKER)
     job = work.start("--python", python, "--show=all", "--nproc_per_node=2", "talk.py",
-                     stdout=subprocess.DEVNULL)
+                     stdout=subprocess.DEVNULL, environment=clean_environment(LC_ALL=locale))
     job.wait_for_log("workerlog.1", "up")
     resource.prlimit(job.process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
     (work.directory / "talk").touch()
     assert job.finish().status == 125
-    assert "fleetrun: error: there is no memory left\n  hint: " in job.err, job.err
+    assert says in job.err, job.err
     wait_until(lambda: not job.survivors(), "the end of the tree")
 
 
