@@ -36,7 +36,7 @@ def test_different_secrets_are_told_on_both_sides_with_what_to_do(rig, team):
     rig.share_secret(h2)
     jobs = team.meet([h1, h2], "--nnodes=2", "--join_timeout=6")
     jobs[0].says("secret")
-    jobs[1].finish(8)
+    jobs[1].finish()
     assert (jobs[1].status == 125 and "another secret" in jobs[1].err
             and "\n  hint: copy the same file" in jobs[1].err), jobs[1].err
     assert "10.77.0.2" in jobs[0].err or "h2" in jobs[0].err
@@ -50,7 +50,7 @@ def test_where_there_is_no_secret_one_is_made_and_does_not_fit(rig, team):
     h1, h2, *_ = rig.hosts
     secret_file(h2).unlink()
     jobs = team.meet([h1, h2], "--nnodes=2", "--join_timeout=6")
-    jobs[1].finish(8)
+    jobs[1].finish()
     assert jobs[1].status == 125 and "secret" in jobs[1].err and str(rig.home) in jobs[1].err, jobs[1].err
     assert secret_file(h2).stat().st_mode & 0o777 == 0o600
     jobs[0].says("secret")
@@ -70,7 +70,7 @@ def test_a_secret_that_is_not_safe_is_refused_before_anything_is_made(rig, team,
         path.mkdir()
     if path.exists():
         path.chmod(0o644 if what == "readable" else 0o600)
-    done = team.start(h1, "--nnodes=2", "--secret-file=the_secret").finish(5)
+    done = team.start(h1, "--nnodes=2", "--secret-file=the_secret").finish()
     assert done.status == 125 and "the_secret" in done.err and done.err.count("error:") == 1, done.err
     assert not h1.listeners() and not h1.processes()
 

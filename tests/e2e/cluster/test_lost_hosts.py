@@ -142,9 +142,9 @@ def test_a_host_comes_back_to_trainers_that_were_never_stopped(rig, team):
     team.wait_for_world(3, servers=1)
     h3 = rig.hosts[2]
     h3.link(up=False)
-    wait_until(lambda: not team.workers_on(h3), "the end of what runs on h3", 5)
+    wait_until(lambda: not team.workers_on(h3), "the end of what runs on h3")
     h3.link(up=True)
-    again = wait_until(lambda: [one for one in team.records() if one["epoch"] > 1], "the trainer on h3", 15)
+    again = wait_until(lambda: [one for one in team.records() if one["epoch"] > 1], "the trainer on h3")
     assert {one["host"] for one in again} == {"h3"}
     assert len(team.records()) == 5, "somebody else was started again"
     team.jobs[1].signal(signal.SIGKILL)  # h2: whoever came later goes on in place as well
@@ -276,7 +276,7 @@ def test_fewer_hosts_than_are_needed_wait_and_then_fail(rig, team):
     team.meet([h1, h2, h3], "--nnodes=3:4", "--max_restart=3", "--restart_backoff=0", "--elastic_timeout=2")
     team.wait_for_world(3)
     h3.power_off()
-    statuses = team.finish(team.jobs[:2], seconds=10)
+    statuses = team.finish(team.jobs[:2])
     assert len(set(statuses.values())) == 1 and 0 not in statuses.values()
     assert "h3" in team.jobs[0].err and len(team.worlds()) == 1
 
@@ -313,9 +313,9 @@ def test_hosts_are_added_and_removed(rig, team):
     """Horovod: test_hosts_added_and_removed."""
     h1, h2, h3, h4, _ = rig.hosts
     team.meet([h1, h2], *ELASTIC)
-    first = team.wait_for_world(2, seconds=15)
+    first = team.wait_for_world(2)
     team.meet([h3, h4], *ELASTIC)
-    second = team.wait_for_world(4, after=epoch_of(first), seconds=15)
+    second = team.wait_for_world(4, after=epoch_of(first))
     h2.kill_processes()
     third = team.wait_for_world(3, after=epoch_of(second))
     assert hosts_in(third) == ["h1", "h3", "h4"]
@@ -368,7 +368,7 @@ def test_when_every_host_fails_there_is_no_one_to_leave_out(rig, team):
 
 def test_the_world_is_a_multiple_and_the_rest_are_spares(rig, team):
     team.meet(rig.hosts[:3], "--nnodes=2:4:2", "--max_restart=10", "--restart_backoff=0")
-    first = team.wait_for_world(2, seconds=15)
+    first = team.wait_for_world(2)
     lost = next(host for host in rig.hosts[1:3] if host.name in hosts_in(first))
     lost.power_off()
     second = team.wait_for_world(2, after=epoch_of(first))

@@ -147,7 +147,7 @@ def test_the_same_rank_twice_is_refused_and_both_are_named(rig, team):
     h1, h2, h3, *_ = rig.hosts
     first = team.start(h1, "--nnodes=2", "--rank=0")
     second = team.start(h2, "--nnodes=2", "--rank=0")
-    second.finish(8)
+    second.finish()
     assert second.status == 125 and "h1" in second.err and "rank 0" in second.err, second.err
     assert first.process.poll() is None
     team.start(h3, "--nnodes=2", "--rank=1")
@@ -204,7 +204,7 @@ def test_a_second_job_with_the_same_id_does_not_disturb_the_first(rig, team, fir
     team.order("all", "exit 0")
     statuses = team.finish(team.jobs[:2])
     assert set(statuses.values()) == {0}
-    assert again.finish(5).status in (0, 125)
+    assert again.finish().status in (0, 125)
 
 
 def test_the_host_that_coordinates_tells_what_happens_once(rig, team):

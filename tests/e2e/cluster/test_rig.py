@@ -133,10 +133,10 @@ def test_hosts_end_with_the_process_that_made_them_even_if_it_is_killed(all_host
     pids = [int(word) for word in maker.stdout.readline().split()]
     assert len(pids) == 4
     # One that is just being executed has no command line for a moment.
-    wait_until(lambda: all(hosts_rig.command(pid) for pid in pids), "the processes of the hosts", 5)
+    wait_until(lambda: all(hosts_rig.command(pid) for pid in pids), "the processes of the hosts")
     maker.kill()
     maker.communicate()
-    wait_until(lambda: not any(hosts_rig.command(pid) for pid in pids), "the end of the hosts", 5)
+    wait_until(lambda: not any(hosts_rig.command(pid) for pid in pids), "the end of the hosts")
 
 
 def talk(proxy, data, more=0):

@@ -259,9 +259,10 @@ def test_port_ranges(work, text):
     refused(work, f"--port_range={text}", "/bin/true", says="--port_range is '")
 
 
-def test_ports_for_processes_leave_the_one_out_that_launchers_meet_at(work):
-    refused(work, "--master=127.0.0.1:23100", "--nnodes=2", "--port_range=23100:23101", "/bin/true",
-            says="no port from 23100 to 23101 is free at 127.0.0.1")
+def test_ports_for_processes_leave_the_one_out_that_launchers_meet_at(work, ports):
+    port = ports.in_a_row(2)
+    refused(work, f"--master=127.0.0.1:{port}", "--nnodes=2", f"--port_range={port}:{port + 1}", "/bin/true",
+            says=f"no port from {port} to {port + 1} is free at 127.0.0.1")
 
 
 NAMES = ["", ".", "..", "../x", "/abs", "a/b", "a\nb", "-x", "x" * 65, "\U0001f600", "%2e%2e", "a b", "$(id)",

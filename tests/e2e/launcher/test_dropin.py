@@ -56,15 +56,16 @@ def test_the_store_is_where_the_user_wants_it(work, ports):
     assert environment["PADDLE_MASTER"] == f"127.0.0.1:{port}" and environment["MASTER_PORT"] == str(port)
 
 
-def test_free_ports_are_taken_from_the_range_that_is_given(work):
-    with_range = clean_environment(PORT_RANGE="20100:20163")
+def test_free_ports_are_taken_from_the_range_that_is_given(work, ports):
+    first = ports.in_a_row(12)
+    with_range = clean_environment(PORT_RANGE=f"{first}:{first + 11}")
     plan = json.loads(work.run("--dry-run=json", "--nproc_per_node=8", "/bin/true",
                                environment=with_range).out)
-    ports = {int(endpoint.rsplit(":", 1)[1]) for process in plan["processes"]
+    taken = {int(endpoint.rsplit(":", 1)[1]) for process in plan["processes"]
              for endpoint in process["ports"]}
-    assert len(ports) == 9 and all(20100 <= port <= 20163 for port in ports)
-    job = work.run("--nproc_per_node=8", "--port-range=20100:20103", "/bin/true")
-    assert (job.status == 125 and "no port from 20100 to 20103 is free" in job.err
+    assert len(taken) == 9 and all(first <= port <= first + 11 for port in taken)
+    job = work.run("--nproc_per_node=8", f"--port-range={first}:{first + 3}", "/bin/true")
+    assert (job.status == 125 and f"no port from {first} to {first + 3} is free" in job.err
             and "hint: widen --port_range" in job.err)
 
 

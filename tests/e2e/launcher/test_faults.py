@@ -90,7 +90,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_grace(stubborn):
     wait_until(lambda: b"Terminating with signal 2" in os.read(job.process.stderr.fileno(), 65536),
                "the first")
     job.signal(signal.SIGINT)
-    job.finish(seconds=10)
+    job.finish()
     assert job.status == 130 and not job.survivors()
 
 
@@ -102,7 +102,7 @@ def test_processes_are_asked_all_at_once_and_have_the_grace_to_end(work):
     for i in range(8):
         job.wait_for_log(f"workerlog.{i}", "up")
     job.signal(signal.SIGTERM)
-    job.finish(seconds=10)
+    job.finish()
     assert job.status == 143
     assert all(job.log(f"workerlog.{i}").endswith("saved\n") for i in range(8))
 
@@ -115,7 +115,7 @@ def test_a_stopped_process_is_woken_to_hear_the_request(work):
     job.wait_for_log("workerlog.0", "\n")
     os.kill(int(job.log("workerlog.0")), signal.SIGSTOP)
     job.signal(signal.SIGTERM)
-    job.finish(seconds=10)
+    job.finish()
     assert job.status == 143 and job.log("workerlog.0").endswith("saved\n")
 
 
@@ -203,7 +203,7 @@ def test_a_reader_that_takes_no_launch_lines_does_not_delay_the_stop(work):
             os.write(writing, b"x" * 4096)
     os.close(writing)
     job.signal(signal.SIGTERM)
-    wait_until(lambda: not job.survivors(), "the end of the processes", seconds=10)
+    wait_until(lambda: not job.survivors(), "the end of the processes")
     with open(reading, "rb") as rest:
         rest.read()
     job.process.communicate()

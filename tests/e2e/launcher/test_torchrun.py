@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 
 import pytest
@@ -38,19 +37,8 @@ def torchrun(work, python):
 
 
 @pytest.fixture
-def port():
-    """Outside of the range from which the kernel takes ports, and claimed: no other fleetrun leases it."""
-    for number in range(29500 + os.getpid() % 2000, 32700):
-        with socket.socket() as probe, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
-            try:
-                claim.bind(f"\0fleetrun-port-{number}")
-                probe.bind(("127.0.0.1", number))
-            except OSError:
-                continue
-            probe.close()
-            yield number
-            return
-    pytest.fail("no port is free")
+def port(ports):
+    return ports(1)[0]
 
 
 def told(text):
