@@ -154,6 +154,12 @@ std::string value_of(const Flag& flag, const Setting& row, const std::vector<std
   return arguments[next++];
 }
 
+/// Paddle takes these for not given where they are empty: `--nnodes=$NNODES`, in a script that may set it.
+bool may_be_empty(std::string_view key) noexcept {
+  constexpr std::string_view kKeys[] = {"devices", "host", "ips", "master", "nnodes", "servers", "trainers"};
+  return std::ranges::find(kKeys, key) != std::end(kKeys);
+}
+
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments) {
@@ -172,7 +178,12 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     if (!row) row = &abbreviated(flag, flags, line.options.notes);
     const std::string key(row->key);
     std::string value = value_of(flag, *row, arguments, next, flags);
-    if (!line.options.values.emplace(key, std::move(value)).second) {
+    if (value.empty() && may_be_empty(key)) {
+      line.options.notes.push_back(flag.written + " is empty: it counts as not given");
+      continue;
+    }
+    const auto [known, is_new] = line.options.values.emplace(key, value);
+    if (!is_new && known->second != value) {
       const std::string& first = line.options.spelled.at(key);
       throw Error(ErrorKind::usage,
                   first == flag.written ? first + " is given twice"

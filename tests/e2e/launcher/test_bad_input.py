@@ -99,7 +99,7 @@ def test_hosts_that_are_not_this_one_or_none(work, host):
             and not (work.directory / "log").exists())
 
 
-@pytest.mark.parametrize("master", ["", "ftp://127.0.0.1:80", "http://", "127.0.0.1", ":80", "127.0.0.1:0",
+@pytest.mark.parametrize("master", ["ftp://127.0.0.1:80", "http://", "127.0.0.1", ":80", "127.0.0.1:0",
                                     "127.0.0.1:70000", "https://a:1", "http://a:1/path"])
 def test_masters(work, master):
     refused(work, f"--master={master}", "/bin/true", says="reading --master")
@@ -113,7 +113,13 @@ def test_endpoints_that_do_not_fit(work):
             says="--server_num is 2, but --servers lists 1")
     refused(work, "--servers=192.0.2.1:7000", "/bin/true", says="is not an address of this host")
     refused(work, "--host=192.0.2.1", "/bin/true", says="is not an address of this host")
-    refused(work, "--servers=", "/bin/true", says="a list of endpoints is needed")
+
+
+def test_flags_whose_variable_the_script_has_not_set(work):
+    """`--nnodes=$NNODES --master=$MASTER`, on one host."""
+    job = work.run("--nnodes=", "--master=", "--gpus=", "/bin/sh", "-c", "echo $PADDLE_NNODES hosts")
+    assert (job.status, job.out) == (0, "1 hosts\n"), job.err
+    assert job.err.count("is empty: it counts as not given") == 3
 
 
 def test_a_port_in_use(work):

@@ -34,6 +34,20 @@ TEST_CASE("values may be negative or empty") {
   CHECK(line.options.script == "x");
 }
 
+TEST_CASE("what Paddle takes for not given where it is empty is not given, and that is said") {
+  const CommandLine line =
+      parse_command_line({"--nnodes=", "--master", "",
+                          "--gpus=", "--ips=", "--host=", "--servers=", "--trainers=", "x", "--gpus="});
+  CHECK(line.options.values.empty());
+  CHECK(line.options.notes.size() == 7);
+  CHECK(line.options.notes.front() == "--nnodes is empty: it counts as not given");
+  CHECK(line.options.script_args == std::vector<std::string>{"--gpus="});
+}
+
+TEST_CASE("the same flag with the same value may be there twice") {
+  CHECK(parse_command_line({"--nnodes=1", "--nnodes", "1", "x"}).options.values.at("nnodes") == "1");
+}
+
 TEST_CASE("a value keeps its dashes and underscores") {
   CHECK(parse_command_line({"--log-dir=my-logs_1", "x"}).options.values.at("log_dir") == "my-logs_1");
 }
@@ -89,7 +103,7 @@ TEST_CASE("a flag is given once, and with its value") {
     return "accepted";
   };
   CHECK(refusal({"--log-dir=a", "--log-dir=b", "x"}) == "--log-dir is given twice; give it once");
-  CHECK(refusal({"--gpus=0", "--devices=0", "x"}) ==
+  CHECK(refusal({"--gpus=0", "--devices=1", "x"}) ==
         "--gpus and --devices are the same flag, given twice; give it once");
   CHECK(refusal({"--log_dir"}) == "--log_dir has no value; write it as --log_dir=DIR");
   CHECK(refusal({"--server_num", "--trainer_num=2", "x"}) ==
