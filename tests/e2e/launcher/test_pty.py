@@ -75,15 +75,17 @@ class Person:
 
     def finish(self):
         """The exit status; the terminal is as it was."""
-        pidfd = os.pidfd_open(self.pid)
-        while not select.select([pidfd], [], [], 0)[0]:
-            if select.select([pidfd, self.fd], [], [], DEADLINE)[0] == [self.fd]:
-                self.shown += os.read(self.fd, 65536)
-        os.close(pidfd)
+        status = wait_until(self.status_if_ended, "the end of fleetrun")
         assert termios.tcgetattr(self.end) == self.before
         os.close(self.end)
         os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return os.waitstatus_to_exitcode(status[1])
+
+    def status_if_ended(self):
+        if select.select([self.fd], [], [], 0)[0]:
+            self.shown += os.read(self.fd, 65536)
+        ended = os.waitpid(self.pid, os.WNOHANG)
+        return ended[0] and ended
 
 
 @pytest.fixture
