@@ -10,9 +10,11 @@ from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import warn_once
 from fleetrun._graph import appending_updates, unique_name
 from fleetrun._types import Any, Program, Sequence, Variable
-from fleetrun.optimizer import rates
-from fleetrun.static.differentiated import KEYS
+from fleetrun.optimizer import optimizers, rates
+from fleetrun.static.differentiated import KEYS, grad_var_name
+from fleetrun.static.held_back import only_where
 from fleetrun.static.inputs import create_global_var
+from fleetrun.static.training import training_of
 
 __all__ = [
     "AutoMixedPrecisionLists", "AutoMixedPrecisionListsBF16", "CustomOpLists", "bf16_guard",
@@ -71,10 +73,15 @@ def cast_parameters_to_fp16(place: Any, program: Program, *args: Any, **kwargs: 
 cast_model_to_bf16, cast_parameters_to_bf16 = cast_model_to_fp16, cast_parameters_to_fp16
 
 
-class _Decorated:
-    """An optimizer whose loss has a scale, which the gradients are free of again. dynamic: a step with a
-    gradient that is infinite or no number moves parameters as gradients of 0 do; the scale is divided after
-    some of these, and multiplied after some good ones."""
+# Paddle 2.6.2's that leave a step out.
+_LEAVING_OUT = (optimizers.Adam, optimizers.Lamb)
+
+
+class Decorated:
+    """An optimizer whose loss has a scale, which the gradients are free of again. dynamic: in a step with a
+    gradient that is infinite or no number Adam, AdamW and Lamb do nothing, and others move parameters as
+    gradients of 0 do; the scale is divided after some of these, and multiplied after some good ones. A scale
+    that stays, other than 1, lets Adam, AdamW and Lamb leave such steps out as well."""
 
     def __init__(
         self, optimizer: Any, scale: float, dynamic: bool, rule: tuple[int, int, float, float]
@@ -97,28 +104,45 @@ class _Decorated:
         """The loss times its scale; None before backward() and minimize()."""
         return self._scaled_loss
 
-    def _scale(self, loss: Variable, startup: Program | None) -> tuple[Program, Program]:
-        main = loss.program
-        programs = main, startup or rates.startup_of(main)
-        with framework.program_guard(*programs):
+    def scale(self, loss: Variable, startup: Program | None) -> None:
+        """Makes the scale and the scaled loss, which no gradient begins at."""
+        self._optimizer._startup = startup
+        with framework.program_guard(loss.program, startup or rates.startup_of(loss.program)):
             self._loss_scaling = _counter("loss_scaling", self._init_loss_scaling, "float32")
             self._scaled_loss = loss * self._loss_scaling
-        return programs
 
     def backward(
         self, loss: Variable, startup_program: Program | None = None, *args: Any, **kwargs: Any
     ) -> Any:
         """The optimizer's own: the gradients have no scale."""
-        self._scale(loss, startup_program)
+        self.scale(loss, startup_program)
         return self._optimizer.backward(loss, startup_program, *args, **kwargs)
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> Any:
-        """The optimizer's own, of gradients of 0 where one is infinite or no number."""
-        if self._use_dynamic_loss_scaling and self._loss_scaling is not None:
-            main = self._loss_scaling.program
-            with framework.program_guard(main, rates.startup_of(main)), appending_updates():
-                params_grads = self._finite(main, params_grads)
-        return self._optimizer.apply_gradients(params_grads)
+        """The optimizer's own, where a gradient is infinite or no number without effect or of gradients of
+        0."""
+        given = [pair for pair in params_grads if pair[1] is not None]
+        if self._loss_scaling is None or not given or not self._looks:
+            return self._optimizer.apply_gradients(params_grads)
+        main: Any = self._loss_scaling.program
+        held: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        startup = self._optimizer._startup or rates.startup_of(main)
+        with framework.program_guard(main, startup), appending_updates():
+            good = _all_finite(given)
+            taken = given
+            if self._use_dynamic_loss_scaling:
+                self._update(good)
+                taken = _zeros_unless(good, given, main)
+        if isinstance(self._optimizer, _LEAVING_OUT):
+            held = only_where(good, main, startup)
+        with held:
+            made = self._optimizer.apply_gradients(taken)
+        # Means over replicas come before these updates.
+        training: Any = training_of(main)
+        training.makes_gradients = any(
+            not gradient.name.startswith(grad_var_name(parameter.name)) for parameter, gradient in given
+        )
+        return made
 
     def minimize(
         self,
@@ -128,8 +152,8 @@ class _Decorated:
         no_grad_set: Any = None,
     ) -> tuple[list[Any], list[Any]]:
         """backward() and apply_gradients()."""
-        if loss.program.native.has_operator("sparse_embedding") or not self._use_dynamic_loss_scaling:
-            self._scale(loss, startup_program)
+        if loss.program.native.has_operator("sparse_embedding") or not self._looks:
+            self.scale(loss, startup_program)
             made: tuple[list[Any], list[Any]] = self._optimizer.minimize(
                 loss, startup_program, parameter_list, no_grad_set
             )
@@ -137,20 +161,11 @@ class _Decorated:
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_gradients(pairs), pairs
 
-    def _finite(self, main, params_grads):
-        given = [pair for pair in params_grads if pair[1] is not None]
-        parts = [tensor.cast(tensor.all(tensor.isfinite(gradient)), "float32") for _, gradient in given]
-        good = tensor.reshape(tensor.add_n(parts), [1]) >= len(given) - 0.5
-        self._update(good)
-        keys, made = KEYS.of(main), []
-        for parameter, gradient in given:
-            axes = [1] * len(gradient.shape)
-            taken = tensor.expand_as(tensor.reshape(good, axes), gradient)
-            kept = tensor.where(taken, gradient, tensor.zeros_like(gradient))
-            if gradient.name in keys:
-                keys[kept.name] = keys[gradient.name]
-            made.append((parameter, kept))
-        return made
+    @property
+    def _looks(self):
+        """Whether anything depends on gradients being finite."""
+        held = self._init_loss_scaling != 1.0 and isinstance(self._optimizer, _LEAVING_OUT)
+        return self._use_dynamic_loss_scaling or held
 
     def _update(self, good):
         every_good, every_bad, more, less = self._rule
@@ -168,6 +183,25 @@ class _Decorated:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_optimizer"], name)
+
+
+def _all_finite(given):
+    """Whether all gradients are, [1]."""
+    parts = [tensor.cast(tensor.all(tensor.isfinite(gradient)), "float32") for _, gradient in given]
+    return tensor.reshape(tensor.add_n(parts), [1]) >= len(given) - 0.5
+
+
+def _zeros_unless(good, given, main):
+    """[(parameter, gradient)], where the step is not good with gradients of 0."""
+    keys, made = KEYS.of(main), []
+    for parameter, gradient in given:
+        axes = [1] * len(gradient.shape)
+        taken = tensor.expand_as(tensor.reshape(good, axes), gradient)
+        kept = tensor.where(taken, gradient, tensor.zeros_like(gradient))
+        if gradient.name in keys:
+            keys[kept.name] = keys[gradient.name]
+        made.append((parameter, kept))
+    return made
 
 
 def _counter(name, value, dtype):
@@ -188,15 +222,21 @@ def decorate(optimizer: Any, amp_lists: Any = None, *args: Any, **kwargs: Any) -
         raise TypeError(
             f"paddle.static.amp.decorate() has no argument {unknown[0] if unknown else args[-1]!r}"
         )
-    dynamic = given["use_dynamic_loss_scaling"]
+    level = str(given.get("level", "O1")).upper()
+    if level not in ("O0", "OD", "O1", "O2"):
+        raise ValueError(f"paddle.static.amp.decorate(level={level!r}): it is O0, OD, O1 or O2")
+    dynamic, scale = given["use_dynamic_loss_scaling"], given["init_loss_scaling"]
     is_half = given.get("dtype", "float16") == "float16" and not given.get("use_bf16", False)
+    if dynamic and not is_half:
+        warn_once("amp bf16 scale", "paddle.static.amp.decorate: losses of bfloat16 have no scale that moves")
+        dynamic, scale = False, 1.0
     rule = (
         given["incr_every_n_steps"],
         given["decr_every_n_nan_or_inf"],
         given["incr_ratio"],
         given["decr_ratio"],
     )
-    return _Decorated(optimizer, given["init_loss_scaling"], is_half if dynamic is None else dynamic, rule)
+    return Decorated(optimizer, scale, is_half if dynamic is None else dynamic, rule)
 
 
 _OLDER = {
@@ -216,7 +256,7 @@ def decorate_bf16(
 ) -> Any:
     """The optimizer; matrix products, which Paddle computes in bfloat16, are computed in float32."""
     warn_once("amp bf16", "paddle.static.amp.bf16: the program computes in float32, which is more exact")
-    return _Decorated(optimizer, 1.0, False, (1, 1, 1.0, 1.0))
+    return Decorated(optimizer, 1.0, False, (1, 1, 1.0, 1.0))
 
 
 __getattr__, __dir__ = _lazy.attach(__name__, {"bf16": "static.amp"})

@@ -7,8 +7,10 @@ from fleetrun._error import Error
 from fleetrun._graph import appending_updates, unique_name
 from fleetrun._types import Any, Program, Sequence, Variable
 from fleetrun.optimizer import rates
+from fleetrun.static.amp import Decorated
 from fleetrun.static.averages import choose
 from fleetrun.static.differentiated import differentiate, pairs
+from fleetrun.static.held_back import only_where
 from fleetrun.static.inputs import create_global_var
 from fleetrun.static.training import training_of
 
@@ -48,6 +50,8 @@ class GradientMergeOptimizer:
     ) -> list[Any]:
         """[(parameter, gradient)] of one run; of an embedding with is_sparse of all its rows."""
         self.inner_optimizer._startup = startup_program
+        if isinstance(self.inner_optimizer, Decorated):
+            self.inner_optimizer.scale(loss, startup_program)
         with self.inner_optimizer.moving(loss.program, parameter_list, no_grad_set):
             return pairs(loss.program, differentiate(loss.program, loss))
 
@@ -66,19 +70,11 @@ class GradientMergeOptimizer:
             tensor.assign((step + 1) % self.k_steps, step)
             last = tensor.equal(step, tensor.zeros_like(step))
             merged = [(one, self._gather(one, gradient, last)) for one, gradient in given]
-        begin = len(main.ops)
-        self.inner_optimizer.apply_gradients(merged)
+        with only_where(last, main, startup):
+            self.inner_optimizer.apply_gradients(merged)
         # They are gathered from means over replicas, by updates.
         training: Any = training_of(main)
         training.makes_gradients = False
-        written = {name: main.var(name) for op in main.ops[begin:] for name in op.outputs if name}
-        kept = [each for each in written.values() if each.persistable]
-        with framework.program_guard(main, startup), appending_updates():
-            before = len(main.ops)
-            copies = [tensor.assign(each) for each in kept]
-            main.native.move_last(len(main.ops) - before, begin)
-            for each, copy in zip(kept, copies):
-                tensor.assign(choose(last, each, copy), each)
         return []
 
     def _gather(self, parameter, gradient, last):

@@ -4,6 +4,8 @@
                                           parameters
     lars, lars_configs                    Momentum becomes LarsMomentum; exclude_from_weight_decay: parts of
                                           names
+    amp, amp_configs                      its loss has a scale, and steps of infinite gradients are left out
+                                          (static/amp.py); not with dgc, which has no effect on either then
     gradient_merge, gradient_merge_configs  it steps once for k_steps batches (static/merged.py)
 
 As in Paddle these are for collective programs, whatever the number of trainers, and a weight_decay or
@@ -18,9 +20,10 @@ from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun.optimizer import optimizers
 from fleetrun.optimizer.older import LarsMomentum
+from fleetrun.static import amp
 from fleetrun.static.merged import GradientMergeOptimizer
 
-_SWITCHES = ("lamb", "lars", "gradient_merge")
+_SWITCHES = ("lamb", "lars", "amp", "gradient_merge")
 
 
 def asked_optimizer(optimizer: Any, strategy: Any, is_collective: bool) -> Any:
@@ -37,6 +40,8 @@ def asked_optimizer(optimizer: Any, strategy: Any, is_collective: bool) -> Any:
         optimizer = _as_lamb(optimizer, strategy.lamb_configs)
     if "lars" in asked:
         optimizer = _as_lars(optimizer, strategy.lars_configs)
+    if "amp" in asked:
+        optimizer = _as_amp(optimizer, strategy)
     merged: dict[str, Any] = strategy.gradient_merge_configs if "gradient_merge" in asked else {"k_steps": 1}
     if merged["k_steps"] == 1:
         return optimizer
@@ -80,6 +85,18 @@ def _as_lars(optimizer, configs):
         grad_clip=optimizer.grad_clip,
         **configs,
     )
+
+
+def _as_amp(optimizer, strategy):
+    if strategy.dgc:
+        warn_once("strategy amp", "DistributedStrategy.amp: no effect with dgc, as in Paddle")
+        return optimizer
+    configs = dict(strategy.amp_configs)
+    names = ("custom_white_list", "custom_black_list", "custom_black_varnames")
+    lists = amp.AutoMixedPrecisionLists(*(configs.pop(name) for name in names))
+    for name in ("use_pure_bf16", "use_optimizer_fp16"):
+        configs.pop(name)
+    return amp.decorate(optimizer, lists, **configs)
 
 
 def _left(name, wanted, optimizer):

@@ -47,6 +47,7 @@ class Fleet(Minimizing, Saving):
         self._strategy: Any = None
         self._options: Any = None
         self._optimizer: Any = None
+        self._asked: Any = None
         self._server: Any = None
         self._has_served = False
         self._minimized = []
@@ -204,7 +205,7 @@ class Fleet(Minimizing, Saving):
             from fleetrun.distributed.parallel import distribute_optimizer
 
             return distribute_optimizer(optimizer, self._parallel_options())
-        self._optimizer = optimizer
+        self._optimizer = self._asked = optimizer
         return self
 
     def distributed_model(self, model: Any, **arguments: Any) -> DataParallel:
@@ -248,8 +249,8 @@ class Fleet(Minimizing, Saving):
         return self._options
 
     def __getattr__(self, name: str) -> Any:
-        # The distributed optimizer is also the optimizer that it was made from.
-        optimizer = self.__dict__.get("_optimizer")
+        # The distributed optimizer is also the one that it was made from, and that the strategy made of it.
+        optimizer = self.__dict__.get("_asked")
         if optimizer is not None and not name.startswith("_") and hasattr(optimizer, name):
             return getattr(optimizer, name)
         from fleetrun._lazy import MissingName

@@ -20,6 +20,8 @@ class Minimizing:
     _role: Any
     _strategy: Any
     _optimizer: Any
+    # What the strategy made of it in minimize().
+    _asked: Any
     # Since init(): they train over the same servers.
     _minimized: list[Any]
     worker_num: Any
@@ -49,11 +51,14 @@ class Minimizing:
         if isinstance(loss, (list, tuple)):
             return self._minimize_each(list(loss), startup_program, parameter_list, no_grad_set)
         from fleetrun.distributed.fleet._asked_optimizer import asked_optimizer
+        from fleetrun.static.amp import Decorated
         from fleetrun.static.joined import join, look_up_in
         from fleetrun.static.merged import GradientMergeOptimizer
 
         optimizer = asked_optimizer(self._optimizer, self._strategy, self._role.is_collective)
-        if self._is_collective or isinstance(optimizer, GradientMergeOptimizer):
+        self._asked = optimizer
+        makes = (GradientMergeOptimizer, Decorated) if self._role.is_collective else GradientMergeOptimizer
+        if self._is_collective or isinstance(optimizer, makes):
             return self._minimize_collectively(optimizer, loss, startup_program, parameter_list, no_grad_set)
         exchange = exchange_of(self._strategy)
         main = loss.program  # type: ignore[union-attr]

@@ -15,7 +15,8 @@ __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "fleet"]
 
 class DistributedStrategy(BuildStrategy):
     """Build options, and how trainers exchange gradients. forward_recompute, which saves memory in Paddle:
-    accepted. use_amp, use_dist_fc: False only. local_sgd_steps, local_sgd_is_warm_steps: document 004's words
+    accepted. use_amp: the loss has a scale, at first amp_loss_scaling. use_dist_fc: False only.
+    local_sgd_steps, local_sgd_is_warm_steps: document 004's words
     for local_sgd_frequency and for the first step that does not average gradients."""
 
     _DEFAULTS = {
@@ -31,6 +32,7 @@ class DistributedStrategy(BuildStrategy):
         "hierarchical_allreduce_inter_nranks": 1,
         "forward_recompute": False,
         "recompute_checkpoints": [],
+        "use_amp": False,
         "amp_loss_scaling": 2**15,
         "dist_fc_config": None,
         "enable_backward_optimizer_op_deps": True,
@@ -39,7 +41,6 @@ class DistributedStrategy(BuildStrategy):
     }
     _KEPT = {
         "sync_batch_norm": BuildStrategy._KEPT["sync_batch_norm"],
-        "use_amp": (False, "the engine computes in float32"),
         "use_dist_fc": (False, "every trainer has all of the model"),
     }
 
@@ -54,6 +55,8 @@ class DistributedStrategy(BuildStrategy):
         made.nccl_comm_num = int(self.nccl_comm_num)
         made.use_hierarchical_allreduce = bool(self.use_hierarchical_allreduce)
         made.hierarchical_allreduce_inter_nranks = max(int(self.hierarchical_allreduce_inter_nranks), 1)
+        made.amp = bool(self.use_amp)
+        made.amp_configs = {"init_loss_scaling": float(self.amp_loss_scaling)}
         if self.use_local_sgd or self.collective_mode == "local_sgd":
             made.localsgd = True
             made.localsgd_configs = {
