@@ -202,7 +202,11 @@ refused(lambda: paddle.static.CompiledProgram(main).with_data_parallel(loss_name
 refused(lambda: setattr(fluid.BuildStrategy(), "reduce_strategy", "Redice"), "BuildStrategy.reduce_strategy = 'Redice'",
         "use one of AllReduce, Reduce")
 refused(lambda: setattr(fluid.ExecutionStrategy(), "num_threads", -1), "ExecutionStrategy.num_threads=-1: it must be at least 0", "")
-refused(lambda: fluid.ParallelExecutor(False, main_program=main, num_trainers=2), "num_trainers=2", "leave num_trainers")
+refused(lambda: fluid.ParallelExecutor(False, main_program=main, num_trainers=2), "num_trainers=2 of a program whose trainers exchange nothing",
+        "in mode 'nccl2', or fleet.init(is_collective=True)")
+build_strategy = fluid.BuildStrategy()
+build_strategy.num_trainers = 2
+refused(lambda: paddle.static.CompiledProgram(main).with_data_parallel(build_strategy=build_strategy), "BuildStrategy: num_trainers=2", "")
 os.environ["CPU_NUM"] = "0"
 refused(lambda: exe.run(compiled_program, feed=batch(0), fetch_list=[loss]), 'CPU_NUM="0" is not a number of replicas',
         "set it to 1 or more")

@@ -443,3 +443,55 @@ print([os.environ.get("PADDLE_" + name) for name in ("TRAINING_ROLE", "TRAINERS"
                                                      "PSERVER_ENDPOINTS", "PSERVER_IPS", "PSERVER_PORT")])
 """, PYTHONPATH=f"{package}/_compat")
     assert done.stdout.splitlines() == ["['PSERVER', '3', '0', 'h:2', 'h:1,h:2', None, None]"]
+
+
+MEETING = """
+import sys
+
+import numpy as np
+import paddle.fluid as fluid
+
+rank, count, begins = int(sys.argv[1]), int(sys.argv[2]), sys.argv[4]
+start = fluid.default_startup_program()
+start.random_seed = 1 if count == 1 else rank + 1  # ranks begin with rank 0's values
+x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1])
+hidden = fluid.layers.fc(x, 3, act="tanh")
+loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(hidden, 1), y))
+fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L2Decay(0.01)).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+if begins == "before":
+    exe.run(start)
+build = fluid.BuildStrategy()
+if count > 1:
+    config = fluid.DistributeTranspilerConfig()
+    config.mode = "nccl2"
+    fluid.DistributeTranspiler(config).transpile(
+        rank, trainers=sys.argv[3], current_endpoint=sys.argv[3].split(",")[rank])
+    build.num_trainers, build.trainer_id = count, rank
+if begins == "after":
+    exe.run(start)
+program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(loss.name, build)
+chance, losses = np.random.RandomState(0), []
+for step in range(5):
+    values = chance.rand(8, 4).astype("float32")
+    feed = {"x": values[rank::count], "y": values.sum(1, keepdims=True)[rank::count]}
+    losses.append(float(np.mean(exe.run(program, feed=feed, fetch_list=[loss])[0])))
+print("losses", losses)
+"""
+
+
+@pytest.mark.parametrize("begins", ["before", "after"])
+def test_trainers_of_mode_nccl2_train_as_one_with_the_whole_batch(start, ports, package, tmp_path, begins):
+    (tmp_path / "train.py").write_text(MEETING)
+    endpoints = ",".join(f"127.0.0.1:{port}" for port in ports(2))
+
+    def losses(count):
+        ranks = [start([sys.executable, "train.py", str(rank), str(count), endpoints, begins],
+                       PYTHONPATH=f"{package}/_compat", CPU_NUM="2") for rank in range(count)]
+        outputs = [each.communicate(timeout=LIMIT)[0] for each in ranks]
+        assert all(each.returncode == 0 for each in ranks), outputs
+        return [json.loads(re.search(r"losses (.*)", output).group(1)) for output in outputs]
+
+    alone, = losses(1)
+    means = [sum(both) / 2 for both in zip(*losses(2))]
+    assert all(abs(one - mean) < 1e-5 for one, mean in zip(alone, means)), (alone, means)

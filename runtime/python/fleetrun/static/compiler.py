@@ -30,8 +30,9 @@ from fleetrun._error import Error
 from fleetrun._places import cpu_num
 from fleetrun._types import Any, Program, Sequence, Variable
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
+from fleetrun.static.training import training_of
 
-__all__ = ["CompiledProgram"]
+__all__ = ["CompiledProgram", "expect_means"]
 
 
 class CompiledProgram:
@@ -68,11 +69,13 @@ class CompiledProgram:
 
         loss_name, share_vars_from: accepted; gradients begin at the loss of minimize(), variables are those
         of the scope.
-        Throws: Error(config) for a loss that the program has not, and for strategies of another kind.
+        Throws: Error(config) for a loss that the program has not, for strategies of another kind, and for
+        several trainers of a program that trains alone.
         """
         if loss_name is not None:
             self.compiled_from.var(_name(loss_name))
         self._build = _strategy(build_strategy or self._build, BuildStrategy)
+        expect_means("BuildStrategy", self.compiled_from, self._build.num_trainers)
         self._execution = _strategy(exec_strategy, ExecutionStrategy)
         self._places = (
             None if places is None else list(places if isinstance(places, (list, tuple)) else [places])
@@ -105,6 +108,17 @@ class CompiledProgram:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.compiled_from, name)
+
+
+def expect_means(owner: str, program: Program, trainers: int) -> None:
+    """Throws: Error(config) for several trainers of a program that trains alone."""
+    training = training_of(program)
+    if trainers > 1 and training is not None and not (training.collective or training.distributed):
+        raise Error(
+            "config",
+            f"{owner}: num_trainers={trainers} of a program whose trainers exchange nothing",
+            "fluid.DistributeTranspiler, in mode 'nccl2', or fleet.init(is_collective=True) lets them",
+        )
 
 
 def _strategy(given, kind):

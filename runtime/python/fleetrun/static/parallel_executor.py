@@ -1,11 +1,10 @@
 """ParallelExecutor: a program on several replicas, as Paddle 1.x spells it. Source: document 000."""
 
 from fleetrun import framework
-from fleetrun._arguments import refuse
 from fleetrun._places import CPUPlace, CUDAPlace
 from fleetrun._types import Any, Fetches, Program, Scope, Variable
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
-from fleetrun.static.compiler import CompiledProgram
+from fleetrun.static.compiler import CompiledProgram, expect_means
 from fleetrun.static.executor import Executor
 
 __all__ = ["ParallelExecutor"]
@@ -15,8 +14,8 @@ class ParallelExecutor:
     """Runs a program on CPU_NUM replicas, as Paddle 1.x spells it. use_cuda: accepted, with a warning.
     main_program: the default one when not given. The start-up program has to have run.
 
-    Throws: Error(config) for num_trainers and trainer_id other than 1 and 0: those of a job are known to
-    fleet.
+    num_trainers, trainer_id: accepted of a program that averages gradients over trainers, which knows them.
+    Throws: Error(config) for several trainers of any other.
     """
 
     def __init__(
@@ -31,10 +30,11 @@ class ParallelExecutor:
         trainer_id: int = 0,
         scope: Scope | None = None,
     ) -> None:
-        refuse("fluid.ParallelExecutor", num_trainers=(num_trainers, 1), trainer_id=(trainer_id, 0))
+        program = main_program or framework.default_main_program()
+        expect_means("fluid.ParallelExecutor", program, num_trainers)
         self._executor = Executor(CUDAPlace(0) if use_cuda else CPUPlace())
         self._scope = scope
-        self._compiled = CompiledProgram(main_program or framework.default_main_program()).with_data_parallel(
+        self._compiled = CompiledProgram(program).with_data_parallel(
             loss_name=loss_name,
             build_strategy=build_strategy,
             exec_strategy=exec_strategy,

@@ -82,6 +82,9 @@ class DistributeTranspilerConfig(Config):
     split_method,
     wait_port, print_log: no effect (whole parameters go to servers by a hash of their number; trainers always
     wait for servers; there is nothing to print).
+    mode: "nccl2" or "collective": trainers without servers, which fluid.DistributeTranspiler alone knows;
+    they average gradients, with collective_mode="local_sgd" parameters. nccl_comm_num,
+    use_hierarchical_allreduce and hierarchical_allreduce_inter_nranks say how (DistributedStrategy).
     sync_mode, runtime_split_send_recv, half_async, geo_sgd_mode: of an object that is itself given to
     fleet.distributed_optimizer, the mode; that of a strategy has its own.
     """
@@ -93,14 +96,16 @@ class DistributeTranspilerConfig(Config):
         "print_log": False,
         "wait_port": True,
         "geo_sgd_need_push_nums": 100,
+        "mode": "pserver",
+        "collective_mode": None,
+        "nccl_comm_num": 1,
+        "use_hierarchical_allreduce": False,
+        "hierarchical_allreduce_inter_nranks": 0,
     }
-    _KEPT = {
-        "enable_dc_asgd": (False, "delayed gradients are not compensated"),
-        "mode": ("pserver", "parameters lie on servers"),
-        "nccl_comm_num": (1, _NOT_COLLECTIVE),
-        "use_hierarchical_allreduce": (False, _NOT_COLLECTIVE),
-        "hierarchical_allreduce_inter_nranks": (0, _NOT_COLLECTIVE),
-        "collective_mode": (None, _NOT_COLLECTIVE),
+    _KEPT = {"enable_dc_asgd": (False, "delayed gradients are not compensated")}
+    _CHOICES = {
+        "mode": ("pserver", "nccl2", "collective"),
+        "collective_mode": (None, "grad_allreduce", "local_sgd"),
     }
     # A strategy sets those of its object, and nobody else does.
     _MODE_FLAGS = {
@@ -123,6 +128,8 @@ class DistributeTranspilerConfig(Config):
                 f"DistributeTranspilerConfig.{name} = {value!r}: {_BY_FACTORY}",
                 "use DistributedStrategyFactory.create_{sync,half_async,async,geo}_strategy",
             )
+        if value not in self._CHOICES.get(name, (value,)):
+            raise Error("config", f"DistributeTranspilerConfig.{name} = {value!r}: it is none of its values")
         if name in ("min_block_size", "geo_sgd_need_push_nums"):
             return whole_number(f"DistributeTranspilerConfig.{name}", value, 1)
         return value

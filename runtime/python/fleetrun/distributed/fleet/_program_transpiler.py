@@ -10,9 +10,11 @@ from __future__ import annotations
 from fleetrun import framework
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Program
+from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 from fleetrun.distributed.fleet._configs import DistributeTranspilerConfig
 from fleetrun.distributed.fleet._fleet import the_fleet
 from fleetrun.distributed.fleet._roles import Role, UserDefinedRoleMaker
+from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._transpiler_strategy import strategy_of
 from fleetrun.static import training
 from fleetrun.static._runs import RUNS
@@ -40,27 +42,32 @@ class DistributeTranspiler:
         startup_program: Program | None = None,
         current_endpoint: str = "127.0.0.1:6174",
     ) -> None:
-        """Takes the parameters of `program`, which minimize() was called on, to the servers.
+        """Takes the parameters of `program`, which minimize() was called on, to the servers; or, in the
+        config's mode "nccl2" or "collective", lets trainers average gradients: trainers is their endpoints
+        then, with commas.
 
-        Throws: Error(config) for a program that no optimizer's minimize() was called on, and for collective
-        modes.
+        Throws: Error(config) for a program that no optimizer's minimize() was called on.
         """
-        if self.config.mode != "pserver" or isinstance(trainers, str):
+        alone = self.config.mode != "pserver"
+        if isinstance(trainers, str) != alone:
             raise Error(
                 "config",
                 f"fluid.DistributeTranspiler: mode {self.config.mode!r} with trainers={trainers!r}",
-                "for training without servers: fleet.init(is_collective=True), and "
-                "fleet.distributed_optimizer(optimizer).minimize(loss)",
+                "in mode 'pserver' it is their number, in 'nccl2' and 'collective' their endpoints",
             )
         self._main = program or framework.default_main_program()
         now = training.training_of(self._main)
-        if now is None or now.minimized is None:
+        if now is None or (now.minimized is None and not alone):
             raise Error(
                 "config",
                 "fluid.DistributeTranspiler.transpile: no optimizer has minimized the program",
                 "call it after optimizer.minimize(loss), once",
             )
-        optimizer, loss, parameters, no_grad_set = now.minimized
+        if alone:
+            self._meet(int(trainer_id), str(trainers).split(","), now)
+            return
+        minimized: Any = now.minimized
+        optimizer, loss, parameters, no_grad_set = minimized
         self._endpoints, self._trainers = pservers.split(","), int(trainers)
         undo_minimize(self._main, now.startup)
         ahead: set[str] = set()
@@ -78,6 +85,18 @@ class DistributeTranspiler:
             not any(table.sparse for table in made.plan.tables()),
         )
         made.counted_ahead = ahead
+
+    def _meet(self, rank: int, endpoints: list[str], now: training.Training) -> None:
+        """Trainers without servers: they begin with rank 0's values, and step by means of gradients."""
+        maker = UserDefinedRoleMaker(is_collective=True, current_id=rank, worker_endpoints=endpoints)
+        the_fleet.init(maker, is_collective=True)
+        if len(endpoints) == 1:
+            return
+        loss = now.minimized[1].name if now.minimized else ""  # adaptive local SGD alone reads it
+        now.collective = CollectiveProgram(_exchange(self.config), now.startup, loss)
+        scope = framework.global_scope().native
+        if all(scope.has(one.name) for one in self._main.all_parameters()):
+            now.collective.start_alike(scope)
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that was given to transpile()."""
@@ -125,6 +144,16 @@ class DistributeTranspiler:
             current_id=rank, role=role, worker_num=self._trainers, server_endpoints=self._endpoints
         )
         the_fleet.init(maker)
+
+
+def _exchange(config):
+    """How trainers without servers exchange gradients, as today's strategy says it."""
+    made = DistributedStrategy()
+    made.nccl_comm_num = config.nccl_comm_num
+    made.use_hierarchical_allreduce = config.use_hierarchical_allreduce
+    made.hierarchical_allreduce_inter_nranks = max(config.hierarchical_allreduce_inter_nranks, 1)
+    made.localsgd = config.collective_mode == "local_sgd"
+    return made
 
 
 def _with_all_rows(op: Any) -> tuple[Any, ...]:

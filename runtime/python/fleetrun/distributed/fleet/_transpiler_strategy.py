@@ -56,6 +56,13 @@ class TranspilerStrategy:
     def set_program_config(self, config: Any) -> None:
         """Takes a DistributeTranspilerConfig, or a dict with some of its keys."""
         self._program_config.update(config)
+        mode = self._program_config.mode
+        if mode != "pserver":
+            raise Error(
+                "config",
+                f"DistributeTranspilerConfig.mode = {mode!r} of a strategy: parameters lie on servers",
+                "give that config to fluid.DistributeTranspiler, or use fleet.init(is_collective=True)",
+            )
         self._take_mode()
 
     def get_trainer_runtime_config(self) -> TrainerRuntimeConfig:
