@@ -289,3 +289,33 @@ def begin():
             seen[count] = _numbers((logs / "workerlog.0").read_text())
         assert seen["1"]["losses"][-1] == 1 and seen["3"]["losses"][-1] == 3
         assert _close(seen["1"]["predicted"], seen["3"]["predicted"]), seen
+
+
+def test_a_data_feeder_gives_each_replica_a_batch(run):
+    done = run(HEAD + """
+main, startup, out, loss = build()
+feeder = fluid.DataFeeder(["x", "y"], fluid.CPUPlace(), main)
+def reader():
+    for number in range(5):
+        yield [(np.full(4, number, "float32"), np.zeros(1, "float32"))] * 3
+def numbers(**options):
+    def of(feed):
+        return [of(one) for one in feed] if isinstance(feed, list) else int(np.array(feed["x"])[0, 0])
+    return [of(feed) for feed in feeder.decorate_reader(reader, **options)()]
+print(numbers(), numbers(multi_devices=True), numbers(multi_devices=True, num_places=3))
+for call in (lambda: numbers(multi_devices=True, drop_last=False), lambda: list(feeder.feed_parallel([[]] * 3))):
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(startup)
+program = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name)
+print([len(exe.run(program, feed=feed, fetch_list=[out])[0]) for feed in feeder.decorate_reader(reader, True)()])
+""", CPU_NUM="2")
+    assert done.stdout.splitlines() == [
+        "[0, 1, 2, 3, 4] [[0, 1], [2, 3]] [[0, 1, 2]]",
+        "DataFeeder.decorate_reader: 1 batches left, 2 places",
+        "DataFeeder.feed_parallel: 3 batches for 2 places",
+        "[6, 6]",
+    ]

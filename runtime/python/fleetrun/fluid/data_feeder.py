@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 from fleetrun import _dtypes, _lazy, framework
 from fleetrun._error import Error
+from fleetrun._places import cpu_num
 from fleetrun._types import Any, Iterable, Iterator, Program, Sequence, Variable
 from fleetrun.lod_tensor import LoDTensor
 
@@ -47,20 +50,33 @@ class DataFeeder:
     def feed_parallel(
         self, iterable: Iterable[Any], num_places: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """feed() of each batch of `iterable`: one for each place."""
-        for batch in iterable:
-            yield self.feed(batch)
+        """feed() of each batch of `iterable`, one for each of num_places (CPU_NUM where it is not given).
+        Throws: ValueError for another number of batches."""
+        batches, places = list(iterable), num_places or cpu_num()
+        if len(batches) != places:
+            raise ValueError(f"DataFeeder.feed_parallel: {len(batches)} batches for {places} places")
+        yield from map(self.feed, batches)
 
     def decorate_reader(
         self, reader: Any, multi_devices: bool = False, num_places: int | None = None, drop_last: bool = True
     ) -> Any:
-        """A reader of what feed() gives for the batches of `reader`."""
+        """A reader of what feed() gives for the batches of `reader`; with multi_devices of lists of as many
+        of these as there are places (CPU_NUM where it is not given), a batch for each replica. drop_last:
+        the last batches are left out where there is not one for each; without it they raise ValueError."""
 
         def batches() -> Iterator[Any]:
             for batch in reader():
                 yield self.feed(batch)
 
-        return batches
+        def steps() -> Iterator[Any]:
+            places, fed = num_places or cpu_num(), batches()
+            while step := list(itertools.islice(fed, places)):
+                if len(step) == places:
+                    yield step
+                elif not drop_last:
+                    raise ValueError(f"DataFeeder.decorate_reader: {len(step)} batches left, {places} places")
+
+        return steps if multi_devices else batches
 
 
 def _tensor(variable: Variable, values: list[Any]) -> LoDTensor:
