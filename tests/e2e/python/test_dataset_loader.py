@@ -31,6 +31,8 @@ for kind in (paddle.distributed.QueueDataset, paddle.distributed.InMemoryDataset
             assert found[0]["ids"].lod() == [[0, 1, 3, 6]]
             got = [float(exe.run(feed=batch, fetch_list=[total])[0]) for batch in loader()]
             assert got[0] == 1.5 + 4, got  # halves, and 0 + (0 + 1) + (0 + 1 + 2)
+        pairs = paddle.io.DataLoader.from_dataset(dataset, paddle.static.cpu_places(2), drop_last=drop_last)
+        assert [[len(feed["x"]) for feed in step] for step in pairs] == [sizes[:2], sizes[2:]][:len(sizes) - 1]
         for batch in loader:  # left early, and begun anew
             break
         assert len(list(loader)) == len(sizes)

@@ -241,13 +241,22 @@ for drop_last in (True, False):
     print([[feed["x"][0, 0] for feed in step] for step in loader()])
 for step in fluid.io.DataLoader.from_generator([x], 4).set_batch_generator(batches, fluid.cpu_places(2)):
     assert exe.run(program, feed=step, fetch_list=[loss])[0].shape == (2,)
+numbers = [np.full(2, i, "float32") for i in range(14)]
+for workers in (0, 2):
+    loader = fluid.io.DataLoader(numbers, [x], fluid.cpu_places(2), False, batch_size=3, num_workers=workers)
+    print([[feed["x"][0, 0] for feed in step] for step in loader])
+    for step in loader:
+        assert exe.run(program, feed=step, fetch_list=[loss])[0].shape == (2,)
+print([[one[:, 0].tolist() for one in step] for step in fluid.io.DataLoader(numbers[:6], [x], fluid.cpu_places(2))])
 # Without a loop each run takes one batch, whatever the places.
 by_program = fluid.io.DataLoader.from_generator([x], 4, iterable=False)
 by_program.set_batch_generator(batches, fluid.cpu_places(2)).start()
 print([exe.run(fetch_list=[x])[0][0, 0] for _ in range(5)])
 """, CPU_NUM="2").stdout.replace("np.float32(", "").replace(")", "").splitlines()
     assert said == [
-        "[[0.0, 1.0], [2.0, 3.0]]", "[[0.0, 1.0], [2.0, 3.0], [4.0]]", "[0.0, 1.0, 2.0, 3.0, 4.0]"
+        "[[0.0, 1.0], [2.0, 3.0]]", "[[0.0, 1.0], [2.0, 3.0], [4.0]]",
+        *["[[0.0, 3.0], [6.0, 9.0]]"] * 2, "[[[0.0], [1.0]], [[2.0], [3.0]], [[4.0], [5.0]]]",
+        "[0.0, 1.0, 2.0, 3.0, 4.0]",
     ]
 
 

@@ -5,16 +5,12 @@ from fleetrun._error import Error
 from fleetrun.io import _collate
 
 
-def check_places(places, most=1):
-    """Takes None, a place, or a list of at most so many. Returns how many. Throws: Error(config)."""
+def check_places(places):
+    """Takes None, a place, or a list of some. Returns how many. Throws: Error(config)."""
     if not isinstance(places, (list, tuple)):
         places = [places]
-    if not 1 <= len(places) <= most:
-        raise Error(
-            "config",
-            f"DataLoader: {len(places)} places",
-            "give it one; further ones are trainers of their own here",
-        )
+    if not places:
+        raise Error("config", "DataLoader: 0 places", "give it one, or one for each replica of a program")
     for place in places:
         places_module.check(place)
     return len(places)

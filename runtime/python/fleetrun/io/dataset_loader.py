@@ -1,6 +1,8 @@
 """DataLoader.from_dataset: the batches of a QueueDataset or an InMemoryDataset, for a loop over
 Executor.run."""
 
+import itertools
+
 import numpy
 
 from fleetrun import _native
@@ -14,8 +16,9 @@ __all__ = ["DatasetLoader"]
 
 class DatasetLoader:
     """`for feed in loader` gives [{name: value}] of each batch, as Executor.run(feed=) takes it: arrays of
-    the variables' shapes, LoDTensors for those with lod_level=1. drop_last: without the batch that is short.
-    One thread reads.
+    the variables' shapes, LoDTensors for those with lod_level=1; of n places n batches in one list, for the
+    replicas of a CompiledProgram, at the end as many as there are. drop_last: without the batch that is
+    short. One thread reads.
     """
 
     def __init__(self, dataset: Any, places: Any, drop_last: bool = True) -> None:
@@ -27,11 +30,16 @@ class DatasetLoader:
                 f"DataLoader.from_dataset({type(dataset).__name__})",
                 "give it a paddle.distributed.QueueDataset or InMemoryDataset",
             )
-        check_places(places)
+        self._places = check_places(places)
         self._dataset = dataset
         self._drop_last = bool(drop_last)
 
     def __iter__(self) -> Iterator[Any]:
+        feeds = self._feeds()
+        while step := list(itertools.islice(feeds, self._places)):
+            yield step
+
+    def _feeds(self):
         source = self._dataset.native(1)
         _native.start_reading(source, True)
         try:
@@ -42,7 +50,7 @@ class DatasetLoader:
                 }
                 if self._drop_last and _rows(next(iter(feed.values()))) < self._dataset.batch_size:
                     continue
-                yield [feed]
+                yield feed
         finally:
             _native.stop_reading(source)
 

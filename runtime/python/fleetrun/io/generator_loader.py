@@ -7,7 +7,6 @@ Source: document 004, section 1. What comes out and when is Paddle 2.6.2's, comp
 from __future__ import annotations
 
 import itertools
-import sys
 import weakref
 
 import numpy
@@ -105,7 +104,7 @@ class GeneratorLoader:
     def set_batch_generator(self, reader: Reader, places: Any = None) -> GeneratorLoader:
         """`reader` gives batches: an array for every variable. Of n places each step of a loop gets n, for
         the replicas of a CompiledProgram; without a loop places mean nothing, as in Paddle."""
-        count = check_places(places, sys.maxsize)
+        count = check_places(places)
         self._places = count if self._iterable else 1
         self._reader = reader
         return self

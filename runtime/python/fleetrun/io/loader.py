@@ -44,7 +44,8 @@ class DataLoader:
     worker's batch, 0 for as long as it lives. worker_init_fn(id): called first in each worker.
     persistent_workers: kept from pass to pass.
     feed_list, return_list: with return_list=False a batch is [{name: array}], as Executor.run(feed=) takes
-    it. places: the CPU.
+    it. places: the CPU; of n places each step is a list of n batches, for the replicas of a CompiledProgram,
+    and the last batches are left out where there is not one for each.
     use_shared_memory: accepted; the memory has no name, so a small /dev/shm is not a reason to turn it off.
     fleetrun's own: to="torch" gives PyTorch tensors of the same memory. infinite: epoch after epoch without
     end, the workers never running dry; len() is that of one epoch. state_dict(), load_state_dict(): a run
@@ -91,7 +92,7 @@ class DataLoader:
             num_workers,
             timeout,
         )
-        check_places(places)
+        self._places, self._listed = check_places(places), bool(return_list)
         self.dataset = dataset
         self.num_workers = int(num_workers)
         self.prefetch_factor = above_zero("DataLoader", "prefetch_factor", prefetch_factor)
@@ -155,7 +156,11 @@ class DataLoader:
         batches = self._begin(self._progress)
         for _ in range(resume["batches"] if resume and streamed else 0):
             next(batches, None)  # of a stream, what came before is read again
-        return batches
+        return batches if self._places == 1 else self._steps(batches)
+
+    def _steps(self, batches):
+        while len(step := list(itertools.islice(batches, self._places))) == self._places:
+            yield step if self._listed else [feed for feeds in step for feed in feeds]
 
     def _begin(self, progress):
         """A pass of the tasks that are left."""

@@ -251,7 +251,11 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
 
 
 def square_error_cost(input: Variable, label: Variable) -> Variable:
-    """(input - label) squared, value by value. Shape: both the same, float32."""
+    """(input - label) squared, value by value. Shape: both the same, or a size of 1 in one, float32."""
+    if len(input.shape) == len(label.shape) and any(
+        1 in sizes and sizes[0] != sizes[1] for sizes in zip(input.shape, label.shape)
+    ):
+        return tensor.square(input - label)
     # Paddle's is the second of two operators: scripts fetch it by that name.
     outputs = framework.temporaries(framework.unique_name("square_error_cost"), 2)[1:]
     return framework.append("square_error_cost", "square_error_cost", [input, label], outputs=outputs)
