@@ -128,5 +128,7 @@ def test_files_that_paddle_saved_under_more_of_their_address_are_found(home):
     (home / "uci_housing").mkdir()
     (home / "uci_housing" / "uci_housing%2Fhousing.data").write_text("1 " * 14 + "2 " * 14)
     assert len(list(uci_housing.train()())) == 1
-    with pytest.raises(Error, match="train-images-idx3-ubyte.gz is not there"):
-        mnist.train()
+    uci_housing.fetch()
+    for read in (mnist.train, mnist.fetch):
+        with pytest.raises(Error, match="train-images-idx3-ubyte.gz is not there"):
+            read()

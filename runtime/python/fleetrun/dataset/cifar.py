@@ -13,7 +13,7 @@ import numpy
 from fleetrun import _lazy
 from fleetrun.dataset import common
 
-__all__ = ["test10", "test100", "train10", "train100"]
+__all__ = ["fetch", "test10", "test100", "train10", "train100"]
 
 
 def _reader(classes: int, part: str, cycle: bool = False) -> Callable[[], Iterator[Any]]:
@@ -57,5 +57,7 @@ def test100() -> Callable[[], Iterator[Any]]:
     """A reader of the test set."""
     return _reader(100, "test")
 
+
+fetch = common.fetch_files("cifar", "cifar-10-python.tar.gz", "cifar-100-python.tar.gz")
 
 __getattr__, __dir__ = _lazy.attach(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 from fleetrun import _lazy
 from fleetrun.dataset import common
 
-__all__ = ["build_dict", "test", "tokenize", "train", "word_dict"]
+__all__ = ["build_dict", "fetch", "test", "tokenize", "train", "word_dict"]
 
 _PUNCTUATION = string.punctuation.encode("latin-1")
 
@@ -59,5 +59,7 @@ def word_dict() -> dict[Any, int]:
     """build_dict() of all reviews."""
     return build_dict(re.compile(r"aclImdb/((train)|(test))/((pos)|(neg))/.*\.txt$"), 150)
 
+
+fetch = common.fetch_files("imdb", "aclImdb_v1.tar.gz")
 
 __getattr__, __dir__ = _lazy.attach(__name__)

@@ -11,7 +11,7 @@ from fleetrun import _lazy
 from fleetrun._error import Error
 from fleetrun.dataset import common
 
-__all__ = ["build_dict", "DataType", "test", "train"]
+__all__ = ["build_dict", "DataType", "fetch", "test", "train"]
 
 _TRAIN = "./simple-examples/data/ptb.train.txt"
 _TEST = "./simple-examples/data/ptb.valid.txt"
@@ -79,5 +79,7 @@ def test(word_idx: Mapping[Any, int], n: int, data_type: int = DataType.NGRAM) -
     """A reader of the validation set."""
     return _reader(_TEST, word_idx, n, data_type)
 
+
+fetch = common.fetch_files("imikolov", "simple-examples.tgz")
 
 __getattr__, __dir__ = _lazy.attach(__name__)

@@ -10,7 +10,7 @@ from fleetrun import _lazy
 from fleetrun._error import Error
 from fleetrun.dataset import common
 
-__all__ = ["reader_creator", "test", "train"]
+__all__ = ["fetch", "reader_creator", "test", "train"]
 
 
 def reader_creator(image_filename: str, label_filename: str, buffer_size: int) -> Callable[[], Iterator[Any]]:
@@ -51,5 +51,13 @@ def test() -> Callable[[], Iterator[Any]]:
     """A reader of the test set."""
     return _of("t10k")
 
+
+fetch = common.fetch_files(
+    "mnist",
+    "train-images-idx3-ubyte.gz",
+    "train-labels-idx1-ubyte.gz",
+    "t10k-images-idx3-ubyte.gz",
+    "t10k-labels-idx1-ubyte.gz",
+)
 
 __getattr__, __dir__ = _lazy.attach(__name__)

@@ -14,8 +14,8 @@ from fleetrun import _lazy
 from fleetrun.dataset import common
 
 __all__ = [
-    "age_table", "get_movie_title_dict", "max_job_id", "max_movie_id", "max_user_id", "movie_categories",
-    "movie_info", "MovieInfo", "test", "train", "user_info", "UserInfo",
+    "age_table", "fetch", "get_movie_title_dict", "max_job_id", "max_movie_id", "max_user_id",
+    "movie_categories", "movie_info", "MovieInfo", "test", "train", "user_info", "UserInfo",
 ]  # fmt: skip
 
 age_table = [1, 18, 25, 35, 45, 50, 56]
@@ -140,5 +140,7 @@ def test(**options: Any) -> Callable[[], Iterator[Any]]:
     """A reader of the rest: a tenth of the ratings."""
     return _reader(True, **options)
 
+
+fetch = common.fetch_files("movielens", "ml-1m.zip")
 
 __getattr__, __dir__ = _lazy.attach(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 from fleetrun import _lazy
 from fleetrun.dataset import common
 
-__all__ = ["feature_names", "test", "train"]
+__all__ = ["feature_names", "fetch", "test", "train"]
 
 feature_names = [
     "CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT",
@@ -47,5 +47,7 @@ def test() -> Callable[[], Iterator[Any]]:
     """A reader of the rest."""
     return _reader("test")
 
+
+fetch = common.fetch_files("uci_housing", "housing.data")
 
 __getattr__, __dir__ = _lazy.attach(__name__)

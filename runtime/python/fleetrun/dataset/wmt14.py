@@ -10,7 +10,7 @@ from fleetrun import _lazy
 from fleetrun._error import Error
 from fleetrun.dataset import common
 
-__all__ = ["gen", "get_dict", "test", "train"]
+__all__ = ["fetch", "gen", "get_dict", "test", "train"]
 
 _UNKNOWN = 2
 # Longer sentences are left out.
@@ -68,5 +68,7 @@ def gen(dict_size: int) -> Callable[[], Iterator[Any]]:
     """A reader of the sentences to translate."""
     return _reader("gen/gen", dict_size)
 
+
+fetch = common.fetch_files("wmt14", "wmt14.tgz")
 
 __getattr__, __dir__ = _lazy.attach(__name__)

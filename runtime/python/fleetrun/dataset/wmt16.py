@@ -12,7 +12,7 @@ from fleetrun import _lazy
 from fleetrun._error import Error
 from fleetrun.dataset import common
 
-__all__ = ["get_dict", "test", "train", "validation"]
+__all__ = ["fetch", "get_dict", "test", "train", "validation"]
 
 # How many words each language has.
 _WORDS = {"en": 11250, "de": 19220}
@@ -84,5 +84,7 @@ def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> 
     """A reader of the validation set."""
     return _reader("wmt16/val", (src_dict_size, trg_dict_size), src_lang)
 
+
+fetch = common.fetch_files("wmt16", "wmt16.tar.gz")
 
 __getattr__, __dir__ = _lazy.attach(__name__)
