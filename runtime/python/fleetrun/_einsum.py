@@ -1,4 +1,4 @@
-"""paddle.einsum of one or two operands: what one operand alone holds is summed first, the rest is one engine
+"""paddle.einsum: two operands at a time; what one of them alone holds is summed first, the rest is one engine
 operator."""
 
 from __future__ import annotations
@@ -44,11 +44,20 @@ def _letters(equation, operands):
 def einsum(equation: str, *operands: Variable) -> Variable:
     """Products of operands, summed over the letters that the result does not have. `...` stands for any
     axes."""
-    if not operands or len(operands) > 2:
-        _fail(equation, f"{len(operands)} operands are given", "use one or two, and chain calls for more")
+    if not operands:
+        _fail(equation, "no operand is given")
     inputs, wanted = _letters(equation, operands)
-    others = [inputs[1 - place] if len(inputs) == 2 else "" for place in range(len(inputs))]
     factors = list(operands)
+    while len(factors) > 2:
+        later = wanted + "".join(inputs[2:])
+        kept = "".join(c for c in dict.fromkeys(inputs[0] + inputs[1]) if c in later)
+        factors[:2], inputs[:2] = [_product(equation, factors[:2], inputs[:2], kept)], [kept]
+    return _product(equation, factors, inputs, wanted)
+
+
+def _product(equation, factors, inputs, wanted):
+    """Of one or two operands. Changes the lists."""
+    others = [inputs[1 - place] if len(inputs) == 2 else "" for place in range(len(inputs))]
     for place, letters in enumerate(inputs):
         alone = [axis for axis, c in enumerate(letters) if c not in wanted and c not in others[place]]
         if alone:

@@ -360,14 +360,18 @@ def trapezoid(
 
 
 def repeat_interleave(
-    x: Variable, repeats: int, axis: int | None = None, name: str | None = None
+    x: Variable, repeats: int | Variable, axis: int | None = None, name: str | None = None
 ) -> Variable:
-    """Each value along `axis` (or of the flattened x) so many times. Throws: Error(config) for a variable."""
-    if isinstance(repeats, Variable):
-        raise Error("config", "paddle.repeat_interleave: repeats is a variable", "give it a number")
+    """Each value along `axis` (or of the flattened x) so many times; a variable repeats[n] says it of each
+    place, or repeats[1] of all."""
     if axis is None:
         x, axis = tensor.flatten(x), 0
     axis %= x.ndim
+    if isinstance(repeats, Variable):
+        each = tensor.expand(tensor.cast(repeats, "int64"), tensor.shape(x)[axis : axis + 1])
+        ends = tensor.cumsum(each, 0)
+        places = tensor.arange(0, tensor.sum(each), 1, "int64")
+        return tensor.gather(x, tensor.searchsorted(ends, places, right=True), axis)
     repeated = tensor.concat([tensor.unsqueeze(x, axis + 1)] * int(repeats), axis + 1)
     return tensor.flatten(repeated, axis, axis + 1)
 

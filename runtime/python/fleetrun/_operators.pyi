@@ -388,8 +388,9 @@ class Operators:
         """x with the axes `source` at the places `destination`."""
     def multiplex(self, index: Variable, name: str | None = None) -> Variable:
         """Row n of inputs[index[n]]. Shape: each [n, ..], index[n, 1] or [n]."""
-    def repeat_interleave(self, repeats: int, axis: int | None = None, name: str | None = None) -> Variable:
-        """Each value along `axis` (or of the flattened x) so many times. Throws: Error(config) for a variable."""
+    def repeat_interleave(self, repeats: int | Variable, axis: int | None = None, name: str | None = None) -> Variable:
+        """Each value along `axis` (or of the flattened x) so many times; a variable repeats[n] says it of each
+        place, or repeats[1] of all."""
     def reverse(self, axis: Any, name: str | None = None) -> Variable:
         """flip()."""
     def rot90(self, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> Variable:

@@ -199,6 +199,35 @@ assert (moved == wanted.reshape(2, 16, 1, 2)).all()
 print("ok")
 """
 
+REPEATED = SCRIPT + """
+x, times = some(3, 2), numpy.array([2, 0, 3])
+near(run(lambda v, n: paddle.repeat_interleave(v, n, 0), x, times)[0], numpy.repeat(x, times, 0))
+near(run(lambda v, n: paddle.repeat_interleave(v, n), x, times[:1].astype("int32"))[0], numpy.repeat(x, 2))
+slopes(lambda v, n: paddle.repeat_interleave(v, n, -2), x, times)
+for equation, shapes in (("ij,jk,kl->il", [(2, 3), (3, 4), (4, 2)]), ("bi,bj,bk->bijk", [(2, 3)] * 3),
+                         ("...i,ij,...j", [(2, 3), (3, 4), (2, 4)]), ("i,i,i,i->", [(3,)] * 4)):
+    given = [some(*shape) for shape in shapes]
+    near(run(lambda *v: paddle.einsum(equation, *v), *given)[0], numpy.einsum(equation, *given))
+    slopes(lambda *v: paddle.einsum(equation, *v), *given, inputs=len(given))
+
+def of_any_size(build, image):
+    program = paddle.static.Program()
+    with paddle.static.program_guard(program):
+        sizes = [-1 if axis in (0, *spaces) else size for axis, size in enumerate(image.shape)]
+        made = build(paddle.static.data("x", sizes))
+    return executor.run(program, feed={"x": image}, fetch_list=[made])[0]
+
+image = some(2, 8, 3, 5)
+inward = image.reshape(2, 2, 2, 2, 3, 5).transpose(0, 1, 4, 2, 5, 3).reshape(2, 2, 6, 10)
+turns = image.reshape(2, 4, 2, 3, 5).transpose(0, 2, 1, 3, 4).reshape(image.shape)
+for form, spaces, order in (("NCHW", (2, 3), (0, 1, 2, 3)), ("NHWC", (1, 2), (0, 2, 3, 1))):
+    near(of_any_size(lambda v: functional.pixel_shuffle(v, 2, form), image.transpose(order)),
+         inward.transpose(order))
+    near(of_any_size(lambda v: functional.channel_shuffle(v, 4, form), image.transpose(order)),
+         turns.transpose(order))
+print("ok")
+"""
+
 
 def test_quantiles_medians_modes_and_exponents(run, package):
     done = run(QUANTILES, PYTHONPATH=package + "/_compat")
@@ -216,6 +245,10 @@ def test_images_are_looked_up_at_places(run, package):
 
 def test_a_projected_lstm_and_blocks_of_an_image(run, package):
     assert run(PROJECTED, PYTHONPATH=package + "/_compat").stdout == "ok\n"
+
+
+def test_repeats_that_a_variable_says_many_factors_and_shuffles_of_any_size(run, package):
+    assert run(REPEATED, PYTHONPATH=package + "/_compat").stdout == "ok\n"
 
 
 def test_the_size_of_a_variable_is_a_number_and_a_call(run):

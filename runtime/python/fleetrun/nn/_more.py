@@ -284,20 +284,28 @@ def scaled_dot_product_attention(
 def pixel_shuffle(
     x: Variable, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
 ) -> Variable:
-    """Channels moved to space. Shape: [n, channels * f², high, wide] -> [n, channels, high * f, wide * f]."""
-    if data_format != "NCHW":
-        raise Error("config", f'paddle.nn.functional.pixel_shuffle(data_format="{data_format}")', "use NCHW")
-    f = upscale_factor
-    _, channels, high, wide = x.shape
-    split = tensor.reshape(x, [-1, channels // (f * f), f, f, high, wide])
-    moved = tensor.transpose(split, [0, 1, 4, 2, 5, 3])
-    return tensor.reshape(moved, [-1, channels // (f * f), high * f, wide * f])
+    """Channels moved to space. Shape: [n, channels * f², high, wide] -> [n, channels, high * f, wide * f], or
+    with data_format="NHWC" the channels last."""
+    if data_format not in ("NCHW", "NHWC"):
+        raise Error(
+            "config", f'paddle.nn.functional.pixel_shuffle(data_format="{data_format}")', "use NCHW or NHWC"
+        )
+    last, f = data_format == "NHWC", upscale_factor
+    x = tensor.transpose(x, [0, 3, 1, 2]) if last else x
+    channels = x.shape[1] // (f * f)
+    high, wide = (size if size > 0 else tensor.shape(x)[2 + i] for i, size in enumerate(x.shape[2:]))
+    split = tensor.reshape(x, [0, channels, f, f, high, wide])
+    made = tensor.reshape(tensor.transpose(split, [0, 1, 4, 2, 5, 3]), [0, channels, high * f, wide * f])
+    return tensor.transpose(made, [0, 2, 3, 1]) if last else made
 
 
 def channel_shuffle(x: Variable, groups: int, data_format: str = "NCHW", name: str | None = None) -> Variable:
     """Channels of `groups` groups in turn. Shape: [n, channels, high, wide]."""
     axis = 1 if data_format == "NCHW" else 3
-    sizes: list[Any] = [-1, *x.shape[1:]]
+    sizes: list[Any] = [
+        0,
+        *(size if size > 0 else tensor.shape(x)[1 + i] for i, size in enumerate(x.shape[1:])),
+    ]
     split = [*sizes[:axis], groups, x.shape[axis] // groups, *sizes[axis + 1 :]]
     order = list(range(x.ndim + 1))
     order[axis], order[axis + 1] = axis + 1, axis
