@@ -53,6 +53,8 @@ class Pool {
   Pool(const Operator& op, const Tensor& x)
       : adaptive_(is_adaptive(op)),
         window_(pool_window(op)),
+        behind_high_(attribute(op, "mirrored", false) ? window_.high.before : window_.high.after),
+        behind_wide_(attribute(op, "mirrored", false) ? window_.wide.before : window_.wide.after),
         x_(x.shape()),
         shape_(pooled_shape(op, x.shape())),
         out_(shape_) {
@@ -95,8 +97,8 @@ class Pool {
     }
     const std::int64_t top = window_.high.start(static_cast<std::int64_t>(row));
     const std::int64_t left = window_.wide.start(static_cast<std::int64_t>(column));
-    const std::int64_t bottom = std::min(top + window_.high.kernel, high + window_.high.after);
-    const std::int64_t right = std::min(left + window_.wide.kernel, wide + window_.wide.after);
+    const std::int64_t bottom = std::min(top + window_.high.kernel, high + behind_high_);
+    const std::int64_t right = std::min(left + window_.wide.kernel, wide + behind_wide_);
     return {std::max<std::int64_t>(top, 0), std::min(bottom, high), std::max<std::int64_t>(left, 0),
             std::min(right, wide), (bottom - top) * (right - left)};
   }
@@ -108,6 +110,7 @@ class Pool {
 
   bool adaptive_;
   Window window_;
+  std::int64_t behind_high_, behind_wide_;  // padding that counts
   ImageSize x_;
   Shape shape_;
   ImageSize out_;
@@ -241,7 +244,8 @@ std::span<const OperatorDefinition> pooling_operators() {
        {"(X [n, c, h, w] or [n, c, w]) -> Out", "mean value under a window",
         "ksize for each axis; strides = 1 for each axis; paddings = 0 before and after each; ceil_mode = "
         "false: true keeps the last window that is not whole; exclusive = true: padding is not counted; "
-        "adaptive = false: true makes ksize the number of windows along each axis, as in max_pool2d"}},
+        "mirrored = false: true counts behind each axis as much padding as there is before it; adaptive = "
+        "false: true makes ksize the number of windows along each axis, as in max_pool2d"}},
       {"avg_pool2d_grad", infer_gradient, prepare_avg_pool_gradient, gradient_of_linear},
   };
   return all;

@@ -131,10 +131,13 @@ outs = [
     volume, layers.pool2d(x, 2, "avg", 2, ceil_mode=True), mean(x, 2, "max", 2), mean(x, 2, "avg", 2, 0, True),
     functional.avg_pool2d(x, 2, 2, ceil_mode=True, exclusive=False),
     functional.avg_pool3d(y, 2, 2, ceil_mode=True, exclusive=False),
+    functional.avg_pool2d(x, 2, 2, "SAME", exclusive=False),
+    functional.avg_pool2d(x, 3, 2, [1, 0, 0, 1], exclusive=False),
+    functional.avg_pool1d(layers.reshape(x, [-1, 5, 5]), 2, 2, "SAME", exclusive=False),
 ]
 feed = {name: np.ones(size, "float32") for name, size in
         {"x": (1, 1, 5, 5), "free": (1, 1, 5, 5), "y": (1, 1, 3, 3, 5)}.items()}
-whole, free, uneven, behind, nhwc, deep, exclusive, largest, all_of_it, later, deep_later = (
+whole, free, uneven, behind, nhwc, deep, exclusive, largest, all_of_it, later, deep_later, *mirrored = (
     value[0, 0] for value in exe.run(feed=feed, fetch_list=outs))
 edge = np.array([1, 1, 0.5])
 assert np.array_equal(whole, np.outer(edge, edge))
@@ -142,6 +145,9 @@ assert all(np.array_equal(value, whole) for value in (free, behind, nhwc))
 assert np.allclose(uneven, np.outer([1, 2 / 3], [2 / 3, 1, 0]))
 assert np.array_equal(deep, np.multiply.outer([1, 0.5], np.outer([1, 0.5], edge)))
 assert all(np.all(value == 1) for value in (exclusive, largest, all_of_it, later, deep_later))
+# 2.x counts behind an axis as much padding as there is before it.
+assert np.all(mirrored[0] == 1) and np.all(mirrored[2] == 1)
+assert np.allclose(mirrored[1], np.outer([2 / 3, 1], [1, 1, 1])[:, :2]), mirrored[1]
 """)
 
 

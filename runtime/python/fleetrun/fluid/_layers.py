@@ -8,7 +8,7 @@ from fleetrun._error import Error
 from fleetrun._types import Any, Callable, DTypeLike, Initializer, ParamLike, Sequence, Variable
 from fleetrun.io.generator_loader import GeneratorLoader
 from fleetrun.nn import functional
-from fleetrun.nn._windows import uncut
+from fleetrun.nn._windows import avg_pool2d_of_whole, uncut
 from fleetrun.static import inputs, loose_shapes, nn
 from fleetrun.static.printing import Print as _print
 
@@ -99,9 +99,7 @@ def pool2d(
         )
     if ceil_mode and not exclusive:
         pool_padding, ceil_mode = uncut("fluid.layers.pool2d", pool_padding, pool_stride, 2)
-    return functional.avg_pool2d(
-        input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format
-    )
+    return avg_pool2d_of_whole(input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format)
 
 
 def adaptive_pool2d(

@@ -6,7 +6,7 @@ from fleetrun import _lazy, tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Sequence, Variable
 from fleetrun.nn import functional
-from fleetrun.nn._windows import uncut
+from fleetrun.nn._windows import avg_pool2d_of_whole, uncut
 
 __all__ = ["pool3d"]
 
@@ -68,8 +68,10 @@ def pooled_volumes(
         if pool_type == "max":
             made: Variable = functional.max_pool2d(x, sizes, strides, padding, ceil_mode=ceil_mode)
             return made
-        kept, ceiled = uncut("pool3d", padding, strides, 2) if whole and ceil_mode else (padding, ceil_mode)
-        return functional.avg_pool2d(x, sizes, strides, kept, ceiled, exclusive)
+        if not whole:
+            return functional.avg_pool2d(x, sizes, strides, padding, ceil_mode, exclusive)
+        kept, ceiled = uncut("pool3d", padding, strides, 2) if ceil_mode else (padding, False)
+        return avg_pool2d_of_whole(x, sizes, strides, kept, ceiled, exclusive, "NCHW")
 
     channels, deep, high, wide = x.shape[1:]
     pictures = tensor.reshape(x, [-1, channels * deep, high, wide])

@@ -123,6 +123,21 @@ def avg_pool2d(
     )
 
 
+def avg_pool2d_of_whole(
+    x: Variable,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    exclusive: bool,
+    data_format: str,
+) -> Variable:
+    """avg_pool2d of Paddle 1.x: without exclusive all of the padding counts."""
+    return _avg_pool(
+        "avg_pool2d", x, 2, kernel_size, stride, padding, exclusive, ceil_mode, None, data_format, whole=True
+    )
+
+
 def uncut(
     where: str, padding: int | str | Sequence[Any], stride: int | Sequence[int], axes: int
 ) -> tuple[Any, bool]:
@@ -166,9 +181,14 @@ def _max_pool(function, x, axes, kernel, stride, padding, return_mask, ceil_mode
     return (out, mask) if return_mask else _back(out, last)
 
 
-def _avg_pool(function, x, axes, kernel, stride, padding, exclusive, ceil_mode, divisor, data_format):
+def _avg_pool(
+    function, x, axes, kernel, stride, padding, exclusive, ceil_mode, divisor, data_format, whole=False
+):
     x, attributes, last = _pool(function, x, axes, kernel, stride, padding, ceil_mode, data_format)
-    out = framework.append(function, "avg_pool2d", [x], {**attributes, "exclusive": bool(exclusive)})
+    attributes["exclusive"] = bool(exclusive)
+    if not exclusive and not whole and attributes["paddings"][::2] != attributes["paddings"][1::2]:
+        attributes["mirrored"] = True
+    out = framework.append(function, "avg_pool2d", [x], attributes)
     if divisor is not None:
         size = 1
         for one in attributes["ksize"]:
