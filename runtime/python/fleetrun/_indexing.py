@@ -3,8 +3,10 @@
 import builtins
 import numbers
 
+import numpy as np
+
 from fleetrun import _dtypes as dtypes
-from fleetrun import tensor
+from fleetrun import _mode, tensor
 from fleetrun._error import Error
 from fleetrun._graph import append
 from fleetrun._types import Variable
@@ -14,11 +16,13 @@ _LAST = 2**31 - 1
 
 
 def index(x, items):
-    """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; one vector of
-    places.
+    """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; places, of one
+    axis or of several together, whose axes stand where the first of them was, or first where they are apart.
 
     Throws: Error(config) naming what an index cannot be.
     """
+    if isinstance(items, list) and items and all(isinstance(one, Variable) for one in items):
+        items = tensor.stack(items)
     items = list(items) if isinstance(items, tuple) else [items]
     if len(items) == 1 and (isinstance(items[0], Variable) or hasattr(items[0], "__array__")):
         return _picked(x, items[0])
@@ -40,6 +44,7 @@ class _Cut:
         self.axis = 0
         self.axes, self.starts, self.ends, self.steps = [], [], [], []
         self.dropped, self.new = [], []
+        self.places = []
 
     def take(self, item):
         """The next item."""
@@ -51,7 +56,7 @@ class _Cut:
         if isinstance(item, numbers.Integral) and not isinstance(item, bool):
             self.dropped.append(self.axis)
             self._add(int(item), _LAST if item == -1 else int(item) + 1, 1)
-        elif isinstance(item, Variable) and item.ndim == 0 or getattr(item, "shape", None) == (1,):
+        elif _is_number(item):
             self.dropped.append(self.axis)
             self._add(item, tensor.scale(item, 1.0, 1.0), 1)
         elif isinstance(item, builtins.slice):
@@ -64,13 +69,27 @@ class _Cut:
                     last if item.stop is None else item.stop,
                     step,
                 )
+        elif isinstance(item, (list, np.ndarray, Variable)):
+            self.places.append((self.axis - len(self.dropped), self._places(item)))
         else:
-            raise Error(
-                "config",
-                f"{self.x.name}[{item!r}] is not supported",
-                "use numbers, slices, None, or one mask or vector of places alone",
-            )
+            self._refuse(item)
         self.axis += 1
+
+    def _places(self, item):
+        """The variable of whole numbers that an item is; a mask of one axis says them too."""
+        made = tensor.to_tensor(item)
+        if made.dtype == dtypes.bool and made.ndim == 1:
+            return tensor.reshape(tensor.nonzero(made), [-1])
+        if not made.dtype.name.startswith("int"):
+            self._refuse(item)
+        return made
+
+    def _refuse(self, item):
+        raise Error(
+            "config",
+            f"{self.x.name}[{item!r}] is not supported",
+            "use numbers, slices, None, places, or a mask of one axis or of all",
+        )
 
     def _add(self, start, end, step):
         self.axes.append(self.axis)
@@ -86,7 +105,33 @@ class _Cut:
             part = tensor.strided_slice(part, self.axes, self.starts, self.ends, steps)
         if self.dropped:
             part = append("squeeze", "squeeze", [part], {"axes": self.dropped, "picks": True})
+        if self.places:
+            if self.new and (len(self.places) > 1 or self.places[0][1].ndim != 1):
+                self._refuse(None)
+            part = _at_places(part, [axis for axis, _ in self.places], [one for _, one in self.places])
         return tensor.unsqueeze(part, self.new) if self.new else part
+
+
+def _is_number(item):
+    # Paddle 1.x has no variables without axes: those of one value are numbers there.
+    shape = getattr(item, "shape", None)
+    return isinstance(item, Variable) and shape == () or shape == (1,) and not _mode.asked_for_static
+
+
+def _at_places(x, axes, places):
+    if len(axes) == 1 and places[0].ndim == 1:
+        return tensor.gather(x, places[0], axes[0])
+    if len({one.dtype for one in places}) > 1:
+        places = [tensor.cast(one, "int64") for one in places]
+    if len({one.shape for one in places}) > 1:
+        places = tensor.broadcast_tensors(places)
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    made = tensor.gather_nd(tensor.transpose(x, axes + rest), tensor.stack(places, -1))
+    if axes != list(range(axes[0], axes[0] + len(axes))):
+        return made
+    wide = places[0].ndim
+    before, behind = range(wide, wide + axes[0]), range(wide + axes[0], made.ndim)
+    return tensor.transpose(made, [*before, *range(wide), *behind])
 
 
 def _picked(x, places):
@@ -96,6 +141,5 @@ def _picked(x, places):
             return tensor.masked_select(x, places)
         return tensor.gather_nd(x, tensor.nonzero(places))
     if places.ndim <= 1:
-        picked = tensor.gather(x, places)
-        return picked if places.ndim else tensor.squeeze(picked, 0)
+        return tensor.gather(x, places)
     return tensor.gather_nd(x, tensor.unsqueeze(places, -1))

@@ -47,12 +47,13 @@ def atanh(x: Variable, name: str | None = None) -> Variable:
 def atan2(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """The angle of the point (y, x), in (-pi, pi]."""
     # The quotient of the smaller by the larger one: it has a slope at y = 0.
+    x, y = _real(x, "float64"), _real(y, "float64")
     steep = tensor.greater_than(tensor.abs(x), tensor.abs(y))
     zero = tensor.logical_and(tensor.equal(x, 0.0), tensor.equal(y, 0.0))
     below = tensor.where(zero, tensor.ones_like(y), tensor.where(steep, x, y))
     flat = tensor.atan(tensor.where(steep, y, x) / below)
-    left = tensor.cast(tensor.less_than(y, 0.0), "float32")
-    side = tensor.scale(tensor.cast(tensor.greater_equal(x, 0.0), "float32"), 2.0, -1.0)
+    left = tensor.cast(tensor.less_than(y, 0.0), x.dtype)
+    side = tensor.scale(tensor.cast(tensor.greater_equal(x, 0.0), x.dtype), 2.0, -1.0)
     return tensor.where(steep, tensor.scale(side, math.pi / 2) - flat, flat + left * side * math.pi)
 
 
@@ -80,14 +81,19 @@ def frac(x: Variable, name: str | None = None) -> Variable:
     return x - trunc(x)
 
 
+def _real(x: Variable, whole: str = "float32") -> Variable:
+    """x, whole numbers in that type."""
+    return x if is_floating_point(x) else tensor.cast(x, whole)
+
+
 def rad2deg(x: Variable, name: str | None = None) -> Variable:
     """x from radians to degrees."""
-    return tensor.scale(tensor.cast(x, "float32"), 180.0 / math.pi)
+    return tensor.scale(_real(x), 180.0 / math.pi)
 
 
 def deg2rad(x: Variable, name: str | None = None) -> Variable:
     """x from degrees to radians."""
-    return tensor.scale(tensor.cast(x, "float32"), math.pi / 180.0)
+    return tensor.scale(_real(x), math.pi / 180.0)
 
 
 def logit(x: Variable, eps: float | None = None, name: str | None = None) -> Variable:
@@ -137,8 +143,9 @@ def hypot(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def ldexp(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x * 2^y."""
-    two = tensor.full_like(tensor.cast(y, "float32"), 2.0)
-    return tensor.cast(x, "float32") * tensor.pow(two, tensor.cast(y, "float32"))
+    real = "float64" if dtypes.float64 in (x.dtype, y.dtype) else "float32"
+    power = tensor.cast(y, real)
+    return tensor.cast(x, real) * tensor.pow(tensor.full_like(power, 2.0), power)
 
 
 def lerp(x: Variable, y: Variable, weight: Operand, name: str | None = None) -> Variable:
@@ -148,10 +155,8 @@ def lerp(x: Variable, y: Variable, weight: Operand, name: str | None = None) -> 
 
 def heaviside(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """0 where x is below 0, y where it is 0, else 1."""
-    above = tensor.cast(tensor.greater_than(x, 0.0), x.dtype)
-    return tensor.where(
-        tensor.equal(x, 0.0), tensor.broadcast_to(y, x.shape) if y.ndim < x.ndim else y, above
-    )
+    x, y = tensor.broadcast_tensors([x, y]) if x.shape != y.shape else (x, y)
+    return tensor.where(tensor.equal(x, 0.0), y, tensor.cast(tensor.greater_than(x, 0.0), x.dtype))
 
 
 def fmax(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -195,7 +200,7 @@ def nansum(
 
 def nanmean(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
     """The mean of what is not NaN."""
-    counted = tensor.cast(tensor.logical_not(tensor.isnan(x)), "float32")
+    counted = tensor.cast(tensor.logical_not(tensor.isnan(x)), x.dtype)
     return nansum(x, axis, keepdim=keepdim) / tensor.sum(counted, axis, keepdim=keepdim)
 
 
@@ -315,7 +320,7 @@ def dist(x: Variable, y: Variable, p: float = 2, name: str | None = None) -> Var
     if p == float("-inf"):
         return tensor.min(distance)
     if p == 0:
-        return tensor.sum(tensor.cast(tensor.not_equal(distance, 0.0), "float32"))
+        return tensor.sum(tensor.cast(tensor.not_equal(distance, 0.0), distance.dtype))
     return tensor.norm(x - y, p)
 
 
@@ -329,7 +334,7 @@ def cdist(
     """The p-norm between each row of x and each of y. Shape: [.., n, k] x [.., m, k] -> [.., n, m]."""
     distance = tensor.abs(tensor.unsqueeze(x, -2) - tensor.unsqueeze(y, -3))
     if p == 0.0:
-        return tensor.sum(tensor.cast(tensor.not_equal(distance, 0.0), "float32"), -1)
+        return tensor.sum(tensor.cast(tensor.not_equal(distance, 0.0), distance.dtype), -1)
     if p == float("inf"):
         return tensor.max(distance, -1)
     return tensor.norm(distance, p, -1)

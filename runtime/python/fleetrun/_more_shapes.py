@@ -458,7 +458,8 @@ def kthvalue(
 def median(
     x: Variable, axis: int | None = None, keepdim: bool = False, mode: str = "avg", name: str | None = None
 ) -> Variable:
-    """The middle value along `axis` (of fixed size), or of all; the mean of two for an even number."""
+    """The middle value along `axis` (of fixed size), or of all; the mean of two for an even number; NaN where
+    there is one."""
     refuse("paddle.median", mode=(mode, "avg"))
     if axis is None:
         made = median(tensor.flatten(x), 0)
@@ -466,7 +467,8 @@ def median(
     size = _fixed("median", x, axis)
     lower, _ = tensor.topk(x, size // 2 + 1, axis, largest=False)
     middle = tensor.slice(lower, [axis], [(size - 1) // 2], [size // 2 + 1])
-    return tensor.mean(middle, axis, keepdim)
+    nans = tensor.where(tensor.isnan(x), x, tensor.zeros_like(x))
+    return tensor.mean(middle, axis, keepdim) + tensor.sum(nans, axis, keepdim=keepdim)
 
 
 def searchsorted(

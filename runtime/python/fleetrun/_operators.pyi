@@ -51,8 +51,8 @@ class Operators:
         """Rounded up, value by value."""
     def chunk(self, chunks: int, axis: int = 0, name: str | None = None) -> list[Variable]:
         """`chunks` equal parts of x along `axis`."""
-    def clip(self, min: float | None = None, max: float | None = None, name: str | None = None) -> Variable:
-        """x cut to [min, max]; a bound of None is none."""
+    def clip(self, min: float | Variable | None = None, max: float | Variable | None = None, name: str | None = None) -> Variable:
+        """x cut to [min, max]; a bound of None is none. Bounds of whole numbers lose their fractions."""
     def concat(self, axis: int = 0, name: str | None = None) -> Variable:
         """Variables side by side along `axis`; a copy of one alone."""
     def cos(self, name: str | None = None) -> Variable:
@@ -93,7 +93,8 @@ class Operators:
     def floor_mod(self, y: Operand, name: str | None = None) -> Variable:
         """The rest of x / y with y's sign, value by value, with broadcasting."""
     def gather(self, index: Variable, axis: int | None = None, name: str | None = None) -> Variable:
-        """x with the axis `axis` (the first when None) replaced by the places in index[n]."""
+        """x with the axis `axis` (the first when None) replaced by the places in index[n]; without it where the
+        index has no axis."""
     def gather_nd(self, index: Variable, name: str | None = None) -> Variable:
         """The parts of x at index[.., k]: one place for each of its first k axes."""
     def greater_equal(self, y: Operand, name: str | None = None) -> Variable:
@@ -133,7 +134,7 @@ class Operators:
     def logsumexp(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
         """log(sum(exp(x))) over `axis`, without overflow."""
     def masked_select(self, mask: Variable, name: str | None = None) -> Variable:
-        """The values of x where `mask` (bool, of x's shape) holds. Shape: [how many]."""
+        """The values of x where `mask` (bool) holds, both brought to one shape. Shape: [how many]."""
     def matmul(self, y: Variable, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None) -> Variable:
         """The matrix product. Shape: [.., N, K] x [.., K, M] with leading axes broadcast; [K] is a row of x, a
         column of y."""
@@ -220,7 +221,8 @@ class Operators:
     def t(self, name: str | None = None) -> Variable:
         """A matrix with its axes exchanged; a vector as it is."""
     def take_along_axis(self, indices: Variable, axis: int, broadcast: bool = True) -> Variable:
-        """Along `axis`, of each line of arr those places that the line of `indices` says."""
+        """Along `axis`, of each line of arr those places that the line of `indices` says; with broadcast one line
+        says it of all."""
     def tan(self, name: str | None = None) -> Variable:
         """The tangent, value by value."""
     def tanh(self, name: str | None = None) -> Variable:
@@ -246,7 +248,7 @@ class Operators:
     def unstack(self, axis: int = 0, num: int | None = None) -> list[Variable]:
         """unbind()."""
     def var(self, axis: int | Sequence[int] | None = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Variable:
-        """The variance over `axis`, whose sizes must be fixed when it is unbiased."""
+        """The variance over `axis`."""
     def where(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
         """x where `condition` (bool) holds, else y, with broadcasting; without both nonzero(condition,
         as_tuple=True)."""
@@ -383,7 +385,8 @@ class Operators:
     def masked_fill(self, mask: Variable, value: Any, name: str | None = None) -> Variable:
         """`value` where `mask` (bool) holds, else x."""
     def median(self, axis: int | None = None, keepdim: bool = False, mode: str = 'avg', name: str | None = None) -> Variable:
-        """The middle value along `axis` (of fixed size), or of all; the mean of two for an even number."""
+        """The middle value along `axis` (of fixed size), or of all; the mean of two for an even number; NaN where
+        there is one."""
     def moveaxis(self, source: Any, destination: Any, name: str | None = None) -> Variable:
         """x with the axes `source` at the places `destination`."""
     def multiplex(self, index: Variable, name: str | None = None) -> Variable:
@@ -595,8 +598,8 @@ class Operators:
         """The inverse of tanh, value by value."""
     def ceil_(self, name: str | None = None) -> Variable:
         """Rounded up, value by value."""
-    def clip_(self, min: float | None = None, max: float | None = None, name: str | None = None) -> Variable:
-        """x cut to [min, max]; a bound of None is none."""
+    def clip_(self, min: float | Variable | None = None, max: float | Variable | None = None, name: str | None = None) -> Variable:
+        """x cut to [min, max]; a bound of None is none. Bounds of whole numbers lose their fractions."""
     def cosh_(self, name: str | None = None) -> Variable:
         """The hyperbolic cosine, value by value."""
     def erfinv_(self, name: str | None = None) -> Variable:
@@ -687,7 +690,7 @@ class Operators:
         """The absolute value, value by value."""
     def __neg__(self) -> Variable: ...
     def __getitem__(self, items: Any) -> Variable:
-        """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; one vector of
-        places.
+        """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; places, of one
+        axis or of several together, whose axes stand where the first of them was, or first where they are apart.
 
         Throws: Error(config) naming what an index cannot be."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fleetrun import _dtypes as dtypes
 from fleetrun import _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import to_tensor
 from fleetrun._error import Error
 from fleetrun._graph import append, expect_variable, temporaries, unique_name
+from fleetrun._shapes import expand, squeeze
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
 
 
 def gather(x: Variable, index: Variable, axis: int | None = None, name: str | None = None) -> Variable:
-    """x with the axis `axis` (the first when None) replaced by the places in index[n]."""
-    return append("gather", "gather", [x, _vector(index)], {"axis": 0 if axis is None else int(axis)})
+    """x with the axis `axis` (the first when None) replaced by the places in index[n]; without it where the
+    index has no axis."""
+    axis = 0 if axis is None else int(axis)
+    made = append("gather", "gather", [x, _vector(index)], {"axis": axis})
+    return made if index.ndim else squeeze(made, axis)
 
 
 def index_select(x: Variable, index: Variable, axis: int = 0, name: str | None = None) -> Variable:
@@ -27,7 +33,11 @@ def gather_nd(x: Variable, index: Variable, name: str | None = None) -> Variable
 
 
 def take_along_axis(arr: Variable, indices: Variable, axis: int, broadcast: bool = True) -> Variable:
-    """Along `axis`, of each line of arr those places that the line of `indices` says."""
+    """Along `axis`, of each line of arr those places that the line of `indices` says; with broadcast one line
+    says it of all."""
+    wide = [size if i == axis % arr.ndim else arr.shape[i] for i, size in enumerate(indices.shape)]
+    if broadcast and any(size == 1 < other for size, other in zip(indices.shape, wide)):
+        indices = expand(indices, wide)
     return append("take_along_axis", "take_along_axis", [arr, indices], {"axis": int(axis)})
 
 
@@ -47,7 +57,10 @@ def _vector(index):
 
 
 def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Variable:
-    """The values of x where `mask` (bool, of x's shape) holds. Shape: [how many]."""
+    """The values of x where `mask` (bool) holds, both brought to one shape. Shape: [how many]."""
+    if x.shape != mask.shape and -1 not in (*x.shape, *mask.shape):
+        shape = np.broadcast_shapes(x.shape, mask.shape)
+        x, mask = expand(x, shape), expand(mask, shape)
     return append("masked_select", "masked_select", [x, mask])
 
 

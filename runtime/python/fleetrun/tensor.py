@@ -7,6 +7,7 @@ appended: Throws: Error(config) naming the operator and the shapes.
 from __future__ import annotations
 
 import builtins
+import math
 import numbers
 
 from fleetrun import _dtypes as dtypes
@@ -235,8 +236,10 @@ def scale(
     )
 
 
-def _unary(operator: str, text: str) -> Callable[..., Variable]:
+def _unary(operator: str, text: str, takes_whole: bool = False) -> Callable[..., Variable]:
     def function(x: Variable, name: str | None = None) -> Variable:
+        if takes_whole and isinstance(x, Variable) and x.dtype in (dtypes.int32, dtypes.int64):
+            x = cast(x, "float32")
         return append(operator, operator, [x])
 
     function.__name__ = function.__qualname__ = operator
@@ -245,9 +248,9 @@ def _unary(operator: str, text: str) -> Callable[..., Variable]:
 
 
 tanh = _unary("tanh", "The hyperbolic tangent, value by value.")
-exp = _unary("exp", "e to the power of x, value by value.")
-log = _unary("log", "The natural logarithm, value by value.")
-log1p = _unary("log1p", "log(1 + x), value by value.")
+exp = _unary("exp", "e to the power of x, value by value.", True)
+log = _unary("log", "The natural logarithm, value by value.", True)
+log1p = _unary("log1p", "log(1 + x), value by value.", True)
 sqrt = _unary("sqrt", "The square root, value by value.")
 rsqrt = _unary("rsqrt", "1 / sqrt(x), value by value.")
 square = _unary("square", "x * x, value by value.")
@@ -263,9 +266,9 @@ erf = _unary("erf", "The error function, value by value.")
 erfinv = _unary("erfinv", "The inverse of the error function, value by value.")
 lgamma = _unary("lgamma", "The logarithm of the gamma function, value by value.")
 digamma = _unary("digamma", "The slope of lgamma(), value by value.")
-expm1 = _unary("expm1", "exp(x) - 1, value by value.")
-log2 = _unary("log2", "The logarithm to base 2, value by value.")
-log10 = _unary("log10", "The logarithm to base 10, value by value.")
+expm1 = _unary("expm1", "exp(x) - 1, value by value.", True)
+log2 = _unary("log2", "The logarithm to base 2, value by value.", True)
+log10 = _unary("log10", "The logarithm to base 10, value by value.", True)
 floor = _unary("floor", "Rounded down, value by value.")
 ceil = _unary("ceil", "Rounded up, value by value.")
 round = _unary("round", "Rounded, halves away from 0, value by value.")
@@ -276,16 +279,23 @@ isfinite = _unary("isfinite", "Whether a value is neither NaN nor infinite.")
 
 
 def clip(
-    x: Variable, min: float | None = None, max: float | None = None, name: str | None = None
+    x: Variable,
+    min: float | Variable | None = None,
+    max: float | Variable | None = None,
+    name: str | None = None,
 ) -> Variable:
-    """x cut to [min, max]; a bound of None is none."""
-    for bound in (min, max):
-        if isinstance(bound, Variable):
-            raise Error(
-                "config",
-                f"paddle.clip: the bound {bound.name} is a variable",
-                "use paddle.maximum and paddle.minimum",
-            )
+    """x cut to [min, max]; a bound of None is none. Bounds of whole numbers lose their fractions."""
+    expect_variable("clip", x)
+    whole = x.dtype in (dtypes.int32, dtypes.int64)
+    if whole or isinstance(min, Variable) or isinstance(max, Variable):
+        for bound, cut in ((min, maximum), (max, minimum)):
+            if isinstance(bound, Variable):
+                bound = cast(reshape(bound, []), x.dtype)
+                bound.stop_gradient = True
+            elif bound is None or math.isinf(bound):
+                continue
+            x = cut(x, int(bound) if whole and not isinstance(bound, Variable) else bound)
+        return x
     largest = 3.4028234663852886e38
     return append(
         "clip",
@@ -464,21 +474,16 @@ def var(
     keepdim: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """The variance over `axis`, whose sizes must be fixed when it is unbiased."""
+    """The variance over `axis`."""
     distance = x - mean(x, axis, keepdim=True) if axis is not None else x - mean(x)
     result = mean(square(distance), axis, keepdim)
     if not unbiased:
         return result
-    count = 1
-    for one in _numbers.axes(axis) or range(x.ndim):
-        count *= x.shape[one]
-        if x.shape[one] < 0:
-            raise Error(
-                "config",
-                f"paddle.var of {x.name} {list(x.shape)}: axis {one} has no fixed size",
-                "use unbiased=False",
-            )
-    return scale(result, count / builtins.max(count - 1, 1))
+    sizes = [x.shape[one] for one in {one % x.ndim for one in _numbers.axes(axis) or range(x.ndim)}]
+    if -1 in sizes:
+        count = cast(numel(x), x.dtype) / cast(numel(result), x.dtype)
+        return result * (count / maximum(count - 1.0, 1.0))
+    return scale(result, math.prod(sizes) / builtins.max(math.prod(sizes) - 1, 1))
 
 
 def std(

@@ -228,6 +228,65 @@ for form, spaces, order in (("NCHW", (2, 3), (0, 1, 2, 3)), ("NHWC", (1, 2), (0,
 print("ok")
 """
 
+INDEXED = SCRIPT + """
+x, i, j = some(4, 3, 5), numpy.array([0, 2]), numpy.array([1, 2])
+both, mask = numpy.array([[0, 1], [2, 1]]), numpy.array([True, False, True])
+for part in (lambda x, i, j, *_: x[i, j], lambda x, i, j, *_: x[:, i, j], lambda x, i, j, *_: x[i, :, j],
+             lambda x, i, j, *_: x[i, 1:, j], lambda x, i, *_: x[1:3, i], lambda x, i, *_: x[..., i],
+             lambda x, i, *_: x[i, None], lambda x, i, j, both, _: x[both, j], lambda x, i, j, both, _: x[:, both],
+             lambda x, i, j, *_: x[i, j, j], lambda x, i, j, *_: x[1, i, j], lambda x, i, j, *_: x[i, 1, j],
+             lambda x, *_: x[[0, 2], [1, 1]], lambda x, *_: x[:, [True, False, True]], lambda x, *_: x[[3, 0]],
+             lambda x, *_: x[[[0, 1], [2, 3]]], lambda x, i, j, both, mask: x[:, mask]):
+    near(run(part, x, i, j, both, mask)[0], part(x, i, j, both, mask))
+    slopes(part, x, i, j, both, mask)
+# Unlike numpy, Paddle picks by numbers first.
+near(run(lambda x, i: x[0, :, i], x, i)[0], x[0][:, i])
+assert run(lambda x, i: x[:, i], x, i[1:])[0].shape == (4, 1, 5)
+near(run(lambda x, i, j: x[[i, j]], x, i, j)[0], x[numpy.stack([i, j])])
+try:
+    raise AssertionError(run(lambda x: x[0, x > 0], x))
+except paddle.Error as error:
+    assert "is not supported" in str(error)
+
+whole = numpy.array([-3, 0, 2**40 + 1, 7])
+assert run(lambda v: paddle.clip(v, 1, 2**40), whole)[0].tolist() == [1, 1, 2**40, 7]
+assert run(lambda v: paddle.clip(v, max=float("inf")), whole.astype("int32"))[0].tolist() == [-3, 0, 1, 7]
+low, high = numpy.array([-0.3], "float32"), numpy.array(0.4, "float32")
+near(run(paddle.clip, x, low, high)[0], x.clip(-0.3, 0.4))
+slopes(lambda v, *bounds: paddle.clip(v, *bounds), x, low, high)
+near(run(paddle.masked_select, x, mask[:, None])[0], x[:, mask].ravel())
+near(run(paddle.masked_select, x[:, :1], x > 0)[0], numpy.broadcast_to(x[:, :1], x.shape)[x > 0])
+near(run(lambda v, k: paddle.take_along_axis(v, k, 1), x[0], numpy.array([[4, 0]]))[0], x[0][:, [4, 0]])
+near(run(paddle.gather, x[0, 0], i[1])[0], x[0, 0, 2])
+assert run(lambda v, k: paddle.gather(v, k, 1), x, i[1])[0].shape == (4, 5)
+for made, shape in (([2], (1, 2, 4)), ([2, 2], (1, 2, 2, 4)), ([2, 2, 2], (1, 2, 2, 3, 2))):
+    near(run(lambda v: functional.interpolate(v, made, mode="area"), numpy.ones(shape, "float32"))[0], 1)
+near(run(lambda v: paddle.var(v, [0, -1]), x[0, 0])[0], x[0, 0].var(ddof=1))
+program = paddle.static.Program()
+with paddle.static.program_guard(program):
+    free = paddle.static.data("x", [-1, 3])
+    made = [paddle.std(free, 0), paddle.var(free)]
+for one, wanted in zip(executor.run(program, feed={"x": x[0].T}, fetch_list=made),
+                       (x[0].T.std(0, ddof=1), x[0].var(ddof=1))):
+    near(one, wanted)
+gap = x[0].copy()
+gap[1, 2] = numpy.nan
+near(run(lambda v: paddle.median(v, 1), gap)[0], numpy.median(gap, 1))
+assert numpy.isnan(run(paddle.median, gap)[0])
+counts = numpy.array([1, 2, 30])
+for function in "exp expm1 log log1p log2 log10".split():
+    found = run(getattr(paddle, function), counts)[0]
+    assert found.dtype == "float32"
+    numpy.testing.assert_allclose(found, getattr(numpy, function)(counts), rtol=1e-6)
+exact = some(3).astype("float64")
+for made, wanted in ((run(paddle.ldexp, exact, i[:1])[0], numpy.ldexp(exact, 0)),
+                     (run(paddle.rad2deg, exact)[0], numpy.rad2deg(exact)),
+                     (run(paddle.atan2, exact, -exact ** 2)[0], numpy.arctan2(exact, -exact ** 2))):
+    assert made.dtype == "float64" and numpy.abs(made - wanted).max() < 1e-13
+near(run(paddle.heaviside, x[:, :1], some(3, 1))[0], numpy.heaviside(x[:, :1], x[:, :1]) * numpy.ones((3, 1)))
+print("ok")
+"""
+
 
 def test_quantiles_medians_modes_and_exponents(run, package):
     done = run(QUANTILES, PYTHONPATH=package + "/_compat")
@@ -249,6 +308,10 @@ def test_a_projected_lstm_and_blocks_of_an_image(run, package):
 
 def test_repeats_that_a_variable_says_many_factors_and_shuffles_of_any_size(run, package):
     assert run(REPEATED, PYTHONPATH=package + "/_compat").stdout == "ok\n"
+
+
+def test_places_in_an_index_and_bounds_that_are_whole_or_variables(run, package):
+    assert run(INDEXED, PYTHONPATH=package + "/_compat").stdout == "ok\n"
 
 
 def test_the_size_of_a_variable_is_a_number_and_a_call(run):

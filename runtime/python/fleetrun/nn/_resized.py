@@ -82,7 +82,8 @@ def interpolate(
     last = data_format in ("NWC", "NHWC", "NDHWC")
     if mode == "area":
         known = [int(one * float(scale_factor)) for one in x.shape[2:]] if size is None else size
-        return functional.adaptive_avg_pool2d(x, known)
+        pool = getattr(functional, f"adaptive_avg_pool{x.ndim - 2}d")
+        return pool(x, known[0] if x.ndim == 3 and isinstance(known, list) else known)
     return resized(x, size, scale_factor, mode, align_corners, align_mode, last)
 
 
