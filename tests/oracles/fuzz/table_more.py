@@ -286,3 +286,66 @@ def margins(maker):
         return np.mean(apart.mean(1))
 
     maker.step("F.multi_margin_loss({0}, {1})", margin, x, label)
+
+
+@operation
+def several_places(maker):
+    """Parts at places of several axes, or of one behind the first."""
+    x = maker.any(least=2)
+    n = maker.random.randint(1, 3)
+    places = [[maker.random.randrange(size) for _ in range(n)] for size in x.shape[:3]]
+    first, second, last = places[0], places[1], [maker.random.randrange(x.shape[-1]) for _ in range(n)]
+    kinds = [
+        (f"{{0}}[{first}, {second}]", lambda x: x[first, second]),
+        (f"{{0}}[:, {second}]", lambda x: x[:, second]),
+        (f"{{0}}[..., {last}]", lambda x: x[..., last]),
+    ]
+    if x.ndim > 2:
+        third = places[2]
+        kinds.append((f"{{0}}[{first}, :, {third}]", lambda x: x[first, :, third]))
+        kinds.append((f"{{0}}[:, {second}, {third}]", lambda x: x[:, second, third]))
+    text, reference = maker.pick(*kinds)
+    maker.step(text, reference, x)
+
+
+@operation
+def products_of_three(maker):
+    """Sums of products of three factors."""
+    x = maker.any(least=2, most=2)
+    k, m = x.shape[1], maker.random.randint(1, 3)
+    text, shapes = maker.pick(
+        ("ij,jk,kl->il", ((k, m), (m, 2))),
+        ("ij,jk,j->ik", ((k, m), (k,))),
+        ("ij,ij,ik->jk", (x.shape, (x.shape[0], m))),
+        ("ij,kj,lj->ikl", ((m, k), (2, k))),
+    )
+    maker.step(
+        f"paddle.einsum('{text}', {{0}}, {{1}}, {{2}})",
+        lambda *factors: np.einsum(text, *factors),
+        x,
+        *(maker.like(shape) for shape in shapes),
+    )
+
+
+@operation
+def uneven_means(maker):
+    """Means under windows that count padding, which is not the same before and behind an axis."""
+    x = maker.like((maker.random.randint(1, 2), 1, *(maker.random.randint(2, 4) for _ in range(2))))
+    kernel, stride = 2, maker.random.randint(1, 2)
+    top, bottom, left, right = padding = [maker.random.randint(0, 1) for _ in range(4)]
+
+    def counts(size, before, places):
+        starts = np.arange(places) * stride - before
+        return np.minimum(starts + kernel, size + before) - starts
+
+    def means(x):
+        padded = np.pad(x, [(0, 0), (0, 0), (top, bottom), (left, right)])
+        view = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (2, 3))
+        view = view[:, :, ::stride, ::stride]
+        high, wide = (
+            counts(size, before, places)
+            for size, before, places in zip(x.shape[2:], (top, left), view.shape[2:4])
+        )
+        return view.sum((-1, -2)) / np.outer(high, wide)
+
+    maker.step(f"F.avg_pool2d({{0}}, {kernel}, {stride}, {padding}, exclusive=False)", means, x)
