@@ -55,6 +55,14 @@ optimizer.minimize(loss)
               "fleet.load_one_table(0, 'saved', 0)\n",
               [(2, "refused", "paddle.jit.to_static: fleetrun has no dynamic models", "paddle.static"),
                (4, "refused", "fleet.load_one_table: a save is loaded whole", "use fleet.load_model")]),
+    "mapped": ("""one = map(str, [1, 2])
+both = one + ["3"]
+fine = list(one) + ["3"] + [each for each in map(str, one)]
+for each in one:
+    print(each, *one)
+print(["3"] + one)
+""", [(2, "argument", "what map() gives cannot be added", "list(map("),
+      (6, "argument", "what map() gives cannot be added", "list(map(")]),
     "variables_of": ("""import argparse
 given = argparse.ArgumentParser().parse_args()
 def show(name, number=1):

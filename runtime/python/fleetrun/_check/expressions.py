@@ -19,6 +19,7 @@ from fleetrun._check.values import (
     Function,
     Listing,
     Made,
+    Mapped,
     Mapping,
     element,
     items_of,
@@ -151,6 +152,9 @@ class Expressions(Names):
         if package.is_variable(left) or package.is_variable(right):
             return self.operate(_BINARY.get(type(op), operator.matmul), [left, right], node)
         if isinstance(left, Listing) and isinstance(op, (ast.Add, ast.Mult)):
+            if isinstance(op, ast.Add) and isinstance(right, Listing) and Mapped in (type(left), type(right)):
+                text = "a list and what map() gives cannot be added: it is no list"
+                self.report(node, "argument", text, "write it for Python 3: list(map(…))", TypeError)
             return self._lists(op, left, right)
         if isinstance(op, ast.Mod) and isinstance(left, str) and not isinstance(right, (Abstract, tuple)):
             right = (right,)

@@ -145,6 +145,11 @@ class Listing(Abstract):
 
 
 @dataclasses.dataclass(eq=False)
+class Mapped(Listing):
+    """What map() gives: a list in Python 2."""
+
+
+@dataclasses.dataclass(eq=False)
 class Mapping(Abstract):
     """A dict by its constant keys; where it is not exact, it may have others."""
 
