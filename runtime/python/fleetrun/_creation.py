@@ -11,13 +11,21 @@ from fleetrun._types import Any, ArrayLike, DTypeLike, Shape, Variable
 
 
 def full(
-    shape: Shape, fill_value: float, dtype: DTypeLike | None = None, name: str | None = None
+    shape: Shape, fill_value: float | Variable, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Variable:
-    """A variable with one value; sizes may be variables."""
+    """A variable with one value; sizes and the value may be variables."""
+    if isinstance(fill_value, Variable):
+        return _filled(full(shape, 0.0, dtype), fill_value)
     attributes = {"value": float(fill_value), "dtype": dtypes.name_of(dtype or "float32")}
     inputs, sizes = _numbers.resolve("paddle.full", [], shape=_numbers.listed(shape))
     operator = "fill_dynamic" if inputs else "fill_constant"
     return append("fill_constant", operator, inputs, {**attributes, **sizes})
+
+
+def _filled(zeros: Variable, value: Variable) -> Variable:
+    value = value.reshape([]).cast(zeros.dtype)
+    value.stop_gradient = True  # as in Paddle
+    return append("fill_constant", "elementwise_add", [zeros, value])
 
 
 def ones(shape: Shape, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
@@ -31,9 +39,11 @@ def zeros(shape: Shape, dtype: DTypeLike | None = None, name: str | None = None)
 
 
 def full_like(
-    x: Variable, fill_value: float, dtype: DTypeLike | None = None, name: str | None = None
+    x: Variable, fill_value: float | Variable, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Variable:
     """x's shape with one value."""
+    if isinstance(fill_value, Variable):
+        return _filled(full_like(x, 0.0, dtype), fill_value)
     return append(
         "fill_any_like",
         "fill_any_like",

@@ -273,6 +273,8 @@ gap = x[0].copy()
 gap[1, 2] = numpy.nan
 near(run(lambda v: paddle.median(v, 1), gap)[0], numpy.median(gap, 1))
 assert numpy.isnan(run(paddle.median, gap)[0])
+near(run(lambda v: paddle.full([2, 3], v), x[0, 0, :1])[0], numpy.full([2, 3], x[0, 0, 0]))
+assert run(paddle.full_like, whole, whole[2])[0].tolist() == [2**40 + 1] * 4
 counts = numpy.array([1, 2, 30])
 for function in "exp expm1 log log1p log2 log10".split():
     found = run(getattr(paddle, function), counts)[0]
