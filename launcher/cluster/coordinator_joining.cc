@@ -115,6 +115,7 @@ Node& add(State& state, ConnectionId connection, const Hello& hello) {
   node.offer = hello.offer;
   node.program = hello.program;
   node.requested_rank = hello.requested_rank;
+  state.foreign.erase(hello.name);  // it was started again
   node.wants_list = hello.wants_list;
   node.connections = hello.connection;
   node.connection = connection;
@@ -177,7 +178,7 @@ void on_hello(State& state, ConnectionId connection, const Hello& hello) {
   if (!hello.run.empty() && hello.run != state.journal.run) {
     // Another run of this job is under way, and has lost its coordinator:
     // it goes on without us, or we join it.
-    state.foreign_until = state.now + 4 * std::min(state.settings.lost_after, kQuiet);
+    state.foreign[hello.name] = state.now + 4 * std::min(state.settings.lost_after, kQuiet);
     state.outputs.emplace_back(SendTo{{connection}, Message(NotYet{})});
     state.outputs.emplace_back(CloseConnection{connection});
     return;
@@ -271,7 +272,9 @@ void gather(State& state) {
                 "not all hosts came in " + shown(state.settings.join_timeout) + ": " + waiting_text(state),
                 "",
                 {}});
-  if (state.nodes.size() < static_cast<std::size_t>(nodes.min) || state.now < state.foreign_until) return;
+  if (state.nodes.size() < static_cast<std::size_t>(nodes.min)) return;
+  if (std::ranges::any_of(state.foreign, [&state](const auto& one) { return state.now < one.second; }))
+    return;
   const auto here = static_cast<std::size_t>(std::count_if(
       state.nodes.begin(), state.nodes.end(), [](const auto& node) { return node->connection != 0; }));
   const bool all = here >= static_cast<std::size_t>(nodes.max);

@@ -114,7 +114,8 @@ struct State {
   Instant lead_until{};                  // by a Discovery
   Instant leases_over{};                 // of members that the coordinator before had heard last
   Instant ghosts_until{};                // what runs on hosts that were given up may live on before
-  Instant foreign_until{};               // a node of another run of this job was here: no first world before
+  std::map<std::string, Instant>
+      foreign;  // hosts with a node of another run of this job: no first world before
   Instant next_herald{};
   bool growing = false;  // the change that is under way is for newcomers only
 

@@ -41,6 +41,19 @@ TEST_CASE("a range begins with all that can be, or when nobody else came for a w
   CHECK(full.newest<WorldNews>(2)->nodes == 2);
 }
 
+TEST_CASE("a first world waits for hosts of another run of the job, until they are started again") {
+  Job job(range(1, 2));
+  Hello other = hello(7);
+  other.run = "earlier";
+  other.name = "h2";
+  job.say(7, other);
+  job.come(1);
+  job.pass(milliseconds(5'000), {1});
+  CHECK_FALSE(job.newest<WorldNews>());
+  job.come(2);
+  CHECK(job.newest<WorldNews>(2)->nodes == 2);
+}
+
 TEST_CASE("who does not fit is refused in words that name both sides") {
   Job job(fixed(3));
   job.come(1, 0);
