@@ -286,6 +286,10 @@ void set_rendezvous(const Given& given, TorchrunCommand& command) {
   const std::string& endpoint = given["rdzv-endpoint"];
   const bool several = several_hosts(given);
   const bool of_itself = backend == "static" && endpoint.empty() && given["master-port"].empty() && !several;
+  if (given.is_on("standalone") && parse_integer(split(given["nnodes"], ':').front()).value_or(1) > 1)
+    throw Error(ErrorKind::usage,
+                "--standalone is a job on this host alone, and --nnodes is " + printable(given["nnodes"]),
+                "leave --standalone out, and say where the hosts meet: --rdzv-endpoint=HOST:PORT");
   if (given.is_on("standalone") || of_itself) {
     command.run_id.clear();
     values["nnodes"] = "1";

@@ -130,6 +130,9 @@ TEST_CASE("what torchrun refuses is refused, a wrong command line and wrong valu
   CHECK(refusal({"--nproc-per-node=many"}) == "Unsupported nproc_per_node value: many");
   CHECK(refusal({"--module", "--no-python"}) ==
         "Don't use both the '--no-python' flag and the '--module' flag at the same time.");
+  CHECK(refusal({"--standalone", "--nnodes=2"}) ==
+        "--standalone is a job on this host alone, and --nnodes is 2");
+  CHECK(refusal({"--standalone", "--nnodes=1:2"}) == "accepted");
   CHECK(refusal({"--logs-specs=default"}) == "accepted");
   CHECK(refusal({"--logs-specs=mine"}) == "Could not find entrypoint under 'torchrun.logs_specs[mine]' key");
 }
