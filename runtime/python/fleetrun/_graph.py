@@ -160,11 +160,15 @@ class Program(OneBlock):
 
     @property
     def vars(self) -> dict[str, Variable]:
-        """All variables by name."""
-        return {name: self.var(name) for name in self.native.variable_names()}
+        """All variables by name, as the script made them; those of a copy sorted. Scripts feed their inputs
+        in this order."""
+        names = self.native.variable_names()
+        own = self._variables if self.origin is None else ()
+        made = [name for name in own if self.native.has_variable(name)]
+        return {name: self.var(name) for name in dict.fromkeys([*made, *names])}
 
     def list_vars(self) -> list[Variable]:
-        """All variables, by name."""
+        """The values of vars."""
         return list(self.vars.values())
 
     def create_var(

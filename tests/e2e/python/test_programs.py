@@ -342,3 +342,24 @@ for made in (paddle.optimizer.SGD, paddle.optimizer.Momentum, paddle.optimizer.A
 lists = paddle.static.amp.bf16.AutoMixedPrecisionListsBF16(custom_fp32_list={"softmax"})
 assert lists.fp32_list == {"softmax"}
 """)
+
+
+def test_variables_come_as_the_script_made_them(run):
+    """Scripts make the feed_list of a DataFeeder of those that are fed. Those of a copy come by name, as in
+    Paddle."""
+    run("""
+import numpy as np
+import fleetrun.fluid as fluid
+pixel, label, aux = (fluid.data(name, [None, 2]) for name in ("pixel", "label", "aux"))
+loss = fluid.layers.mean(pixel - label)
+main = fluid.default_main_program()
+copy = main.clone(for_test=True)
+fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(pixel, 1)))
+def fed(variables):
+    return [each.name for each in variables if each.is_data]
+for _ in range(2):
+    assert fed(main.list_vars()) == fed(main.global_block().vars.values()) == ["pixel", "label", "aux"]
+    assert fed(copy.list_vars()) == ["aux", "label", "pixel"]
+feeder = fluid.DataFeeder([each for each in main.list_vars() if each.is_data])
+assert np.array(feeder.feed([([1, 1], [2, 2], [3, 3])])["aux"]).tolist() == [[3, 3]]
+""")
