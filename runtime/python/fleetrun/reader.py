@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import itertools
 import random
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +38,11 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
 
 
 def shuffle(reader: Reader, buf_size: int) -> Reader:
-    """Each buf_size examples in random order, by the generator of `random`."""
+    """Each buf_size examples, with 0 each one, in random order, by the generator of `random`."""
 
     def shuffled():
         examples = iter(reader())
-        while part := list(
-            itertools.islice(examples, above_zero("paddle.reader.shuffle", "buf_size", buf_size))
-        ):
+        while part := list(itertools.islice(examples, max(buf_size, 1))):
             random.shuffle(part)
             yield from part
 
@@ -77,12 +76,13 @@ def firstn(reader: Reader, n: int) -> Reader:
 
 
 def buffered(reader: Reader, size: Sequence[int]) -> Reader:
-    """Reads up to `size` examples ahead, in a thread."""
+    """Reads up to `size` examples ahead, in a thread; 0: as many as there are."""
 
     def ahead():
         from fleetrun.io._passes import Buffer
 
-        buffer = Buffer(iter(reader()), above_zero("paddle.reader.buffered", "size", size))
+        room = above_zero("paddle.reader.buffered", "size", size) if size else sys.maxsize
+        buffer = Buffer(iter(reader()), room)
         try:
             while True:
                 try:
@@ -126,14 +126,14 @@ def xmap_readers(
 def multiprocess_reader(readers: Iterable[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
     """The examples of several readers, each in a process of its own, taking turns until all have ended.
     use_pipe: accepted; arrays come through shared memory. queue_size: examples that each process may be
-    ahead."""
+    ahead, 0: 1,000."""
     readers = list(readers)
-    above_zero("paddle.reader.multiprocess_reader", "queue_size", queue_size)
+    ahead = above_zero("paddle.reader.multiprocess_reader", "queue_size", queue_size or 1000)
 
     def together():
         from fleetrun.io.generator_loader import in_own_process
 
-        passes = collections.deque(in_own_process(reader, queue_size) for reader in readers)
+        passes = collections.deque(in_own_process(reader, ahead) for reader in readers)
         while passes:
             try:
                 yield next(passes[0])

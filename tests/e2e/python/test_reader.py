@@ -43,6 +43,9 @@ for broken in (reader.buffered(lambda: failing(), 2), reader.xmap_readers(lambda
     except ValueError as error:
         assert str(error) == "no more"
 assert made(reader.xmap_readers(lambda x: x * x, count(0, 50), 4, 8)) == [x * x for x in range(50)]
+# Paddle's sizes of 0.
+assert made(reader.buffered(count(0), 0)) == made(reader.shuffle(count(0), 0)) == [0, 1, 2, 3, 4]
+assert made(reader.multiprocess_reader([count(0)], False, 0)) == [0, 1, 2, 3, 4]
 together = made(reader.multiprocess_reader([count(0, 3), count(10, 6)], queue_size=4))
 assert [x for x in together if x < 10] == [0, 1, 2] and [x for x in together if x >= 10] == list(range(10, 16))
 """)
