@@ -12,7 +12,8 @@ namespace fleetrun::launcher {
 
 // A count of bytes that an item takes at least: what a list of them is checked against.
 constexpr std::size_t kMinId = 5, kMinMember = 5 + 4 + 4 + 6 + 4 + 4 + 4 + 4 + 2 + 4 + 4,
-                      kMinTakenOver = 4 + 5 + 6, kMinPast = 4 + 4 + 4 + 8, kMinConfiguration = 8 + 4 + 5 + 4;
+                      kMinTakenOver = 4 + 5 + 6 + 6, kMinPast = 4 + 4 + 4 + 8,
+                      kMinConfiguration = 8 + 4 + 5 + 4;
 
 /// A list of structures, each of `min` bytes at least.
 template <class Archive, class List>
@@ -47,7 +48,7 @@ template <class Archive, class Value>
 void fields(Archive& archive, Value& value, const TakenOver*) {
   archive(value.rank);
   archive.id(value.node);
-  archive(value.endpoint);
+  archive(value.endpoint, value.first);
 }
 
 template <class Archive, class Value>

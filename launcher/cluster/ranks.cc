@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
+#include <string>
 
 #include "runtime/base/standby_ring.h"
 
@@ -46,6 +46,44 @@ int first_hole(const std::vector<Member>& members, int Member::*first,
     if (count > 0) taken.emplace_back(member.*first, member.*first + count);
   }
   return first_hole(std::move(taken), static_cast<int>(width));
+}
+
+std::vector<std::string> texts_of(const std::vector<Endpoint>& endpoints) {
+  std::vector<std::string> out;
+  for (const Endpoint& endpoint : endpoints) out.push_back(to_string(endpoint));
+  return out;
+}
+
+/// The process that serves a server: that of its member's server of this local rank.
+struct ServerProcess {
+  const Member* member = nullptr;
+  std::size_t local_rank = 0;
+};
+
+std::map<int, ServerProcess> server_processes(const World& world) {
+  std::map<int, ServerProcess> out;
+  for (const Member& member : world.members)
+    for (std::size_t i = 0; i < member.offer.servers.size(); ++i)
+      out[member.first_server + static_cast<int>(i)] = {&member, i};
+  for (const TakenOver& server : world.taken_over) {
+    const auto rank = world.rank_of(server.node);
+    if (!rank || world.members[*rank].offer.servers.empty()) continue;
+    const Member& there = world.members[*rank];
+    const auto port = std::ranges::find(there.offer.standbys, server.endpoint.port);
+    const auto place = static_cast<std::size_t>(port - there.offer.standbys.begin());
+    out[server.rank] = {&there, place % there.offer.servers.size()};
+  }
+  return out;
+}
+
+/// Where the process can serve one more; nullopt: nowhere.
+std::optional<Endpoint> free_standby(const ServerProcess& process, const std::vector<TakenOver>& taken) {
+  const PodOffer& offer = process.member->offer;
+  for (std::size_t i = process.local_rank; i < offer.standbys.size(); i += offer.servers.size()) {
+    const Endpoint place{offer.host, offer.standbys[i]};
+    if (std::ranges::find(taken, place, &TakenOver::endpoint) == taken.end()) return place;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -91,25 +129,21 @@ std::optional<std::vector<TakenOver>> take_over_servers(const World& before,
   const auto is_here = [&](const std::string& node) {
     return std::ranges::any_of(candidates, [&](const Candidate& its) { return its.member.node == node; });
   };
+  const std::vector<Endpoint> first = before.first_server_endpoints();
+  const std::vector<std::string> began = texts_of(first), now = texts_of(before.server_endpoints());
+  const std::map<int, ServerProcess> serving = server_processes(before);
+  std::vector<TakenOver> all;
   for (const TakenOver& server : before.taken_over)
-    if (!is_here(server.node)) return std::nullopt;
-  std::vector<std::string> endpoints;
-  for (const Endpoint& endpoint : before.server_endpoints()) endpoints.push_back(to_string(endpoint));
-  std::map<int, const Member*> serving;  // by rank
-  for (const Member& member : before.members)
-    for (int i = 0; i < static_cast<int>(member.offer.servers.size()); ++i)
-      serving[member.first_server + i] = &member;
-  std::vector<TakenOver> all = before.taken_over;
-  std::set<int> holders;
-  for (const auto& [rank, member] : serving) {
-    if (is_here(member->node)) continue;
-    if (member->offer.standbys.empty() || !before.taken_over.empty()) return std::nullopt;
-    const auto holder = static_cast<int>(standby_of(static_cast<std::uint32_t>(rank), endpoints));
-    const Member& there = *serving.at(holder);
-    const auto place = static_cast<std::size_t>(holder - there.first_server);
-    if (!is_here(there.node) || place >= there.offer.standbys.size() || !holders.insert(holder).second)
-      return std::nullopt;
-    all.push_back({rank, there.node, {there.offer.host, there.offer.standbys[place]}});
+    if (is_here(server.node)) all.push_back(server);
+  for (const auto& [rank, process] : serving) {
+    if (is_here(process.member->node)) continue;
+    if (process.member->offer.standbys.empty()) return std::nullopt;
+    const auto holder = standby_now(static_cast<std::uint32_t>(rank), began, now);
+    const auto there = holder ? serving.find(static_cast<int>(*holder)) : serving.end();
+    if (there == serving.end() || !is_here(there->second.member->node)) return std::nullopt;
+    const std::optional<Endpoint> place = free_standby(there->second, all);
+    if (!place) return std::nullopt;
+    all.push_back({rank, there->second.member->node, *place, first[static_cast<std::size_t>(rank)]});
   }
   return all;
 }

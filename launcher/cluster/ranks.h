@@ -28,8 +28,8 @@ std::size_t world_size(const NodeCount& nodes, std::size_t available) noexcept;
 std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_t size);
 
 /// Who serves for the servers of those members that are not among `candidates`, in a world that goes on in
-/// place: their standbys' processes (runtime/base/standby_ring.h), on hosts that are there, each for one.
-/// nullopt: nobody could serve one of them. One loss of servers is survived by each start of the processes.
+/// place: their standbys' processes (runtime/base/standby_ring.h), on hosts that are there, each for as many
+/// as it has ports for. nullopt: nobody could serve one of them.
 std::optional<std::vector<TakenOver>> take_over_servers(const World& before,
                                                         const std::vector<Candidate>& candidates);
 

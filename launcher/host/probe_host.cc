@@ -26,6 +26,9 @@
 namespace fleetrun::launcher {
 namespace {
 
+// Ports that a server's process holds for the servers of lost hosts, at most.
+constexpr int kMaxLosses = 4;
+
 std::string random_pod_name() {
   std::string name = random_bytes(6);
   for (char& letter : name) letter = static_cast<char>('a' + static_cast<unsigned char>(letter) % 26);
@@ -80,7 +83,9 @@ void lease_ps_ports(const JobConfig& config, PortLeases& leases, EndpointSource&
                       : config.servers;
   facts.trainers = config.trainers.empty() ? source.take(config.trainer_num.value_or(1)) : config.trainers;
   const bool take_over = config.ps_replicas > 0 && config.rendezvous.kind != Rendezvous::Kind::none;
-  facts.standbys = source.take(take_over ? static_cast<int>(facts.servers.size()) : 0);
+  const NodeCount& nodes = config.rendezvous.nodes;
+  const int losses = std::clamp(nodes.max - nodes.min, 1, kMaxLosses);
+  facts.standbys = source.take(take_over ? losses * static_cast<int>(facts.servers.size()) : 0);
   if (config.servers.empty() || config.trainers.empty()) {
     facts.rendezvous = source.take();
     return;

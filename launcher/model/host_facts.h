@@ -23,7 +23,7 @@ struct HostFacts {
 
   // Endpoints of this host with leased ports, as many as the config asks for and the user has not named.
   EndpointList servers, trainers;
-  EndpointList standbys;  // where each server takes another's place, of several hosts with --ps_replicas
+  EndpointList standbys;  // where servers take others' places, of several hosts with --ps_replicas: PodOffer
   std::map<std::string, EndpointList, std::less<>> endpoints;  // of a job file's other roles
   Endpoint rendezvous;  // the store of a collective or rpc job, Gloo's store of a ps job
 

@@ -44,6 +44,15 @@ std::vector<Endpoint> endpoints(const std::vector<Member>& members, int Member::
   return found;
 }
 
+std::vector<Endpoint> server_endpoints_of(const World& world, Endpoint TakenOver::*where) {
+  std::vector<Endpoint> found = endpoints(world.members, &Member::first_server, &PodOffer::servers);
+  for (const TakenOver& server : world.taken_over) {
+    grow(found, static_cast<std::size_t>(server.rank) + 1);
+    found[static_cast<std::size_t>(server.rank)] = server.*where;
+  }
+  return found;
+}
+
 }  // namespace
 
 int World::trainers() const noexcept {
@@ -63,12 +72,11 @@ std::vector<Endpoint> World::trainer_endpoints() const {
 }
 
 std::vector<Endpoint> World::server_endpoints() const {
-  std::vector<Endpoint> found = endpoints(members, &Member::first_server, &PodOffer::servers);
-  for (const TakenOver& server : taken_over) {
-    grow(found, static_cast<std::size_t>(server.rank) + 1);
-    found[static_cast<std::size_t>(server.rank)] = server.endpoint;
-  }
-  return found;
+  return server_endpoints_of(*this, &TakenOver::endpoint);
+}
+
+std::vector<Endpoint> World::first_server_endpoints() const {
+  return server_endpoints_of(*this, &TakenOver::first);
 }
 
 Endpoint World::rendezvous() const {
@@ -115,6 +123,7 @@ std::string World::hash() const {
     digest.add(static_cast<std::uint64_t>(server.rank));
     digest.add(server.node);
     digest.add(to_string(server.endpoint));
+    digest.add(to_string(server.first));
   }
   return digest.text();
 }

@@ -22,7 +22,8 @@ struct PodOffer {
   std::string host;                              // the address in its endpoints
   std::vector<std::uint16_t> trainers, servers;  // their ports, by local rank
   std::uint16_t rendezvous = 0;                  // of the job's store (or Gloo's), should this host have it
-  std::vector<std::uint16_t> standbys = {};      // where each server takes another's place; none: it does not
+  // Where servers take others' places: one port of each, then another of each, and so on; none: they do not.
+  std::vector<std::uint16_t> standbys = {};
 
   bool operator==(const PodOffer&) const = default;
 };
@@ -41,8 +42,8 @@ struct Member {
 /// A server of a host that is lost, which its standby's process serves.
 struct TakenOver {
   int rank = 0;
-  std::string node;  // the member that serves it
-  Endpoint endpoint;
+  std::string node;          // the member that serves it
+  Endpoint endpoint, first;  // where it is, and where it was at first
 
   bool operator==(const TakenOver&) const = default;
 };
@@ -64,6 +65,7 @@ struct World {
   /// By rank. A free rank has the host 0.0.0.0 and a port that no other has in the list.
   std::vector<Endpoint> trainer_endpoints() const;
   std::vector<Endpoint> server_endpoints() const;
+  std::vector<Endpoint> first_server_endpoints() const;  // where those that were taken over were at first
   /// Of the job's store: the first member's, or, where there are servers, that of server 0.
   Endpoint rendezvous() const;
   /// Node rank of `node`; nullopt: not a member.

@@ -34,11 +34,11 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
       process.own_ports = {ranks.servers.begin(), ranks.servers.end()};
     else
       process.own_ports = {self_endpoint(identity)};
-    if (!facts.standbys.empty()) {
-      const Endpoint& standby = facts.standbys.at(static_cast<std::size_t>(local_rank));
-      process.own_ports.push_back(standby);
-      process.environment.set("FLEETRUN_PS_STANDBY", to_string(standby));
-    }
+    std::vector<Endpoint> standbys;
+    for (auto i = static_cast<std::size_t>(local_rank); i < facts.standbys.size(); i += facts.servers.size())
+      standbys.push_back(facts.standbys[i]);
+    process.own_ports.insert(process.own_ports.end(), standbys.begin(), standbys.end());
+    if (!standbys.empty()) process.environment.set("FLEETRUN_PS_STANDBY", to_string(EndpointList(standbys)));
     process.environment.set("FLEETRUN_LISTEN", to_string(process.own_ports));
   } else {
     process.ports = {self_endpoint(identity)};

@@ -17,10 +17,10 @@ struct StandbyOptions {
   /// Connects to the server that holds it. Gives up soon when the flag is set. Throws: Error(network) where
   /// nobody answers. Empty: there is no standby.
   std::function<std::unique_ptr<Channel>(const std::atomic<bool>& give_up)> connect = {};
-  /// How messages call that server.
-  std::string name = {};
-  /// Grows when that server is somewhere else from then on: the connection is of no use any more. Empty: it
-  /// stays where it is.
+  /// How messages call that server, now.
+  std::function<std::string()> name = {};
+  /// Another number when that server is another, or somewhere else, from then on: the connection is of no use
+  /// any more. Empty: it stays where it is.
   std::function<std::uint64_t()> moves = {};
   /// After how long without a change the connection is tried.
   std::chrono::milliseconds idle{500};

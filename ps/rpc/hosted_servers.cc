@@ -131,25 +131,28 @@ void HostedServers::update(const MembershipUpdate& membership_update,
   }
   if (!stands_by()) return;
   for (const auto& [server, endpoint] : servers)
-    if (endpoint == options_.standby_endpoint) serve_for(server);
+    if (std::ranges::find(options_.standby_endpoints, endpoint) != options_.standby_endpoints.end())
+      serve_for(server, endpoint);
 }
 
-// Of a process that was started again, the directory has what the one before it served.
-void HostedServers::serve_for(std::uint32_t server) {
-  const std::shared_ptr<RpcServer> own = servers_.at(options_.rank);
+// One of those that are here holds its standby; where this process was started again, the directory or its
+// next standby has what the one before this served.
+void HostedServers::serve_for(std::uint32_t server, const std::string& endpoint) {
+  std::map<std::uint32_t, std::shared_ptr<RpcServer>> holders;
   {
     const std::lock_guard lock(mutex_);
     if (servers_.contains(server) || failure_) return;
+    holders = servers_;
   }
   try {
     ServerOptions theirs = options_.server(server);
-    theirs.standby = {};
     theirs.durability.served = theirs.durability.run;
-    theirs.followed = own->server().take_held(server);
+    for (const auto& [rank, holder] : holders)
+      if (auto held = holder->server().take_held(server)) theirs.followed = std::move(held);
     RpcServerOptions rpc = options_.rpc(server);
     rpc.held_by_launcher = true;
     rpc.listens_later = true;
-    auto here = std::make_shared<RpcServer>(theirs, options_.standby_endpoint, std::move(rpc));
+    auto here = std::make_shared<RpcServer>(theirs, endpoint, std::move(rpc));
     here->update(*membership_update_);
     bool listens = false;
     {
@@ -158,7 +161,7 @@ void HostedServers::serve_for(std::uint32_t server) {
       servers_.emplace(server, here);
     }
     if (listens) here->listen();
-    log::warning(name_of(server) + " is served here from now on, for its host is lost; it has no standby");
+    log::warning(name_of(server) + " is served here from now on, for its host is lost");
   } catch (const Error& error) {
     const std::lock_guard lock(mutex_);
     failure_ = error;

@@ -1,5 +1,5 @@
-// The parameter servers that a process serves: one, and, with a standby (--ps_replicas=1), the one that it
-// stands by for, once that one's host is lost; or, where a job grows and shrinks (--server_num=2:5), some of
+// The parameter servers that a process serves: one, and, with standbys (--ps_replicas=1), those that it
+// stands by for, once their hosts are lost; or, where a job grows and shrinks (--server_num=2:5), some of
 // as many as there can ever be, which move between the processes while trainers train.
 //
 // A job that grows and shrinks has a fixed number of servers, and so trainers, saves and the split of keys
@@ -39,8 +39,8 @@ struct HostedServersOptions {
   std::vector<std::string> endpoints;
   /// The file with the number of processes; empty: servers do not move.
   std::string process_count_file = {};
-  /// Where it serves for a server whose host is lost; empty: it does not.
-  std::string standby_endpoint = {};
+  /// Where it serves for servers whose hosts are lost, one each; empty: it does not.
+  std::vector<std::string> standby_endpoints = {};
   std::shared_ptr<ServerAddresses> addresses = nullptr;  // with a standby: those that its connection uses
   std::function<ServerOptions(std::uint32_t rank)> server;
   std::function<RpcServerOptions(std::uint32_t rank)> rpc;
@@ -58,8 +58,8 @@ class HostedServers {
   /// Once, where it does not listen yet.
   void listen();
   const std::string& endpoint() const;
-  /// `servers`: where they are now, by rank. One that is at the standby_endpoint is served from here on. Not
-  /// from several threads at once.
+  /// `servers`: where they are now, by rank. One that is at one of the standby_endpoints is served from
+  /// here on. Not from several threads at once.
   void update(const MembershipUpdate& membership_update, const std::map<std::uint32_t, std::string>& servers);
   std::uint64_t stale_requests() const;
   /// Of its server; of the first of them where it has several.
@@ -78,10 +78,10 @@ class HostedServers {
  private:
   struct Follower;
   bool moves() const noexcept { return !options_.process_count_file.empty(); }
-  bool stands_by() const noexcept { return !options_.standby_endpoint.empty(); }
+  bool stands_by() const noexcept { return !options_.standby_endpoints.empty(); }
   std::unique_ptr<RpcServer> make(std::uint32_t server, bool listens_later,
                                   std::shared_ptr<FollowedServer> followed = nullptr) const;
-  void serve_for(std::uint32_t server);
+  void serve_for(std::uint32_t server, const std::string& endpoint);
   void check() const;
   void begin_with();
   void move_on();

@@ -16,10 +16,13 @@ namespace fleetrun::ps {
 class ServerAddresses {
  public:
   /// "host:port", in rank order.
-  explicit ServerAddresses(std::vector<std::string> endpoints) : endpoints_(std::move(endpoints)) {}
+  explicit ServerAddresses(std::vector<std::string> endpoints)
+      : first_(std::move(endpoints)), endpoints_(first_) {}
 
   std::string at(std::uint32_t rank) const;
   std::vector<std::string> all() const;
+  /// Where they were at first.
+  const std::vector<std::string>& first() const noexcept { return first_; }
   /// Grows whenever a server moves, and of one server when it does.
   std::uint64_t moves() const noexcept { return moves_; }
   std::uint64_t moves(std::uint32_t rank) const;
@@ -30,6 +33,7 @@ class ServerAddresses {
   void watch(std::uint32_t rank, const std::string& endpoint, std::function<void()> moved);
 
  private:
+  const std::vector<std::string> first_;
   mutable std::mutex mutex_;  // guards what follows
   std::vector<std::string> endpoints_;
   std::map<std::uint32_t, std::function<void()>> watching_;

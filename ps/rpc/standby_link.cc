@@ -29,21 +29,14 @@ std::string name_of_server(std::uint32_t rank) {
 // A connection to one server, which has accepted the hello of an observer.
 class Link {
  public:
-  Link(std::uint32_t rank, std::shared_ptr<ServerAddresses> addresses, Access access, Transport transport,
-       std::string own)
-      : rank_(rank),
-        addresses_(std::move(addresses)),
-        access_(std::move(access)),
-        transport_(transport),
-        own_(std::move(own)) {}
+  Link(std::uint32_t rank, std::shared_ptr<ServerAddresses> addresses, Access access, Transport transport)
+      : rank_(rank), addresses_(std::move(addresses)), access_(std::move(access)), transport_(transport) {}
 
   std::unique_ptr<Channel> connect(const std::atomic<bool>& give_up) const {
     const Clock::time_point deadline = Clock::now() + kConnect;
     const std::uint64_t moves = addresses_->moves(rank_);
     auto channel =
         std::make_unique<RpcChannel>(rank_, addresses_->at(rank_), make_answers(), RpcChannelOptions{});
-    if (channel->endpoint() == own_)
-      throw Error(ErrorKind::network, name_of_server(rank_) + " is in this process since its host was lost");
     const auto gives_up = [&] { return give_up || addresses_->moves(rank_) != moves; };
     Dial dial = reach(*channel, gives_up, deadline);
     channel->use(dial);
@@ -86,19 +79,28 @@ class Link {
   std::shared_ptr<ServerAddresses> addresses_;  // shared with who is told of moves
   Access access_;
   Transport transport_;
-  std::string own_;
 };
 
 }  // namespace
 
-StandbyOptions standby_at(std::uint32_t rank, std::shared_ptr<ServerAddresses> addresses,
-                          const Access& access, Transport transport, const std::string& own) {
-  const std::uint32_t holder = standby_of(rank, addresses->all());
+StandbyOptions standby_at(std::uint32_t rank, const std::shared_ptr<ServerAddresses>& addresses,
+                          const Access& access, Transport transport) {
+  standby_of(rank, addresses->first());  // there is one
+  const auto holder = [rank, addresses] { return standby_now(rank, addresses->first(), addresses->all()); };
   StandbyOptions out;
-  out.name = name_of_server(holder);
-  out.moves = [addresses, holder] { return addresses->moves(holder); };
-  out.connect = [link = Link(holder, std::move(addresses), access, transport, own)](
-                    const std::atomic<bool>& give_up) { return link.connect(give_up); };
+  out.name = [holder] {
+    const auto now = holder();
+    return now ? name_of_server(*now) : "another host";
+  };
+  out.moves = [holder, addresses] {
+    const auto now = holder();
+    return now ? addresses->moves(*now) << 32 | *now : ~std::uint64_t{0};
+  };
+  out.connect = [=](const std::atomic<bool>& give_up) {
+    const auto now = holder();
+    if (!now) throw Error(ErrorKind::network, "all servers are on this host since the others were lost");
+    return Link(*now, addresses, access, transport).connect(give_up);
+  };
   return out;
 }
 
@@ -112,8 +114,7 @@ StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank,
   if (environ.value_or("FLEETRUN_PS_CHECKPOINT", "").empty())
     throw Error(ErrorKind::config, "FLEETRUN_PS_REPLICAS=1 without FLEETRUN_PS_CHECKPOINT",
                 "a standby is for servers that are started again: --ps_checkpoint or --max_restart");
-  return standby_at(rank, addresses, access_of(environ), transport_of(environ),
-                    environ.value_or("FLEETRUN_PS_STANDBY", ""));
+  return standby_at(rank, addresses, access_of(environ), transport_of(environ));
 }
 
 }  // namespace fleetrun::ps

@@ -19,12 +19,11 @@ class Environ;
 namespace fleetrun::ps {
 
 /// Of the server `rank`, whose holder follows from where all servers are now. Where the transport has unix
-/// sockets they are tried first. `own`: where this process takes the place of servers of a lost host, which
-/// can hold nothing for it then.
-StandbyOptions standby_at(std::uint32_t rank, std::shared_ptr<ServerAddresses> addresses,
-                          const Access& access, Transport transport, const std::string& own = {});
+/// sockets they are tried first.
+StandbyOptions standby_at(std::uint32_t rank, const std::shared_ptr<ServerAddresses>& addresses,
+                          const Access& access, Transport transport);
 
-/// FLEETRUN_PS_REPLICAS (0 or 1), FLEETRUN_PS_STANDBY and FLEETRUN_PS_CHECKPOINT from a server's environment.
+/// FLEETRUN_PS_REPLICAS (0 or 1) and FLEETRUN_PS_CHECKPOINT from a server's environment.
 /// Throws: Error(config) for another number, and for one server or none that keeps its state.
 StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank,
                                   const std::shared_ptr<ServerAddresses>& addresses);

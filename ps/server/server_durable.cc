@@ -71,17 +71,15 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
   durable = std::make_unique<Durable>();
   durable->directory = directory_of_server(options.durability.directory, options.rank);
   durable->report = std::move(report);
+  if (options.standby.connect) following = std::make_unique<Following>();
   if (options.followed) return take_over_followed();
   durable->lock = lock_directory(durable->directory);
   const Owner mine{options.durability.run, describe(options)};
-  if (options.standby.connect) {
-    following = std::make_unique<Following>();
-    if (take_back()) {
-      // What the directory has may be older, or have what was never answered.
-      clear_directory(durable->directory);
-      write_owner(durable->directory, mine);
-      return begin_log(1);
-    }
+  if (following && take_back()) {
+    // What the directory has may be older, or have what was never answered.
+    clear_directory(durable->directory);
+    write_owner(durable->directory, mine);
+    return begin_log(1);
   }
   const std::optional<Owner> owner = read_owner(durable->directory);
   const bool is_there = std::filesystem::exists(manifest_path(durable->directory)) ||
@@ -124,7 +122,7 @@ void Server::State::check_not_lost(bool is_there, bool is_same_run) const {
                            : !is_there && goes_on_from_others(options.durability.found);
   if (!is_lost) return;
   const std::string gone = "what its earlier process kept in " + durable->directory + " is gone";
-  const std::string on = options.standby.connect ? ", and its standby on " + options.standby.name : "";
+  const std::string on = options.standby.connect ? ", and its standby on " + options.standby.name() : "";
   // A standby that has not answered may be there the next time.
   if (following && following->generation == 0)
     throw Error(ErrorKind::network,

@@ -141,7 +141,7 @@ bool Server::State::take_back() {
   following->stream = found.stream;
   following->feed.open();
   following->feed.guard();
-  recovery = Recovery{0, found.records, 0, barrier_service.go_on(), {}, options.standby.name};
+  recovery = Recovery{0, found.records, 0, barrier_service.go_on(), {}, options.standby.name()};
   return true;
 }
 
@@ -261,7 +261,7 @@ void Server::State::send_records(Channel& channel) {
 
 void Server::State::report_alone(const Error& why) const {
   durable->report(
-      Error(ErrorKind::network, "it has no standby on " + options.standby.name + " (" + why.what() +
+      Error(ErrorKind::network, "it has no standby on " + options.standby.name() + " (" + why.what() +
                                     "); until it has, only its checkpoint directory has what it has"),
       false);
 }

@@ -134,7 +134,7 @@ std::string stat_json(const StatSources& sources) {
   if (!waits.empty()) out.raw("waits", "[" + waits + "]");
   if (sources.standby_follows) {
     Members standby;
-    standby.text("on", sources.options.standby.name)
+    standby.text("on", sources.options.standby.name())
         .raw("follows", *sources.standby_follows ? "true" : "false");
     out.raw("standby", standby.end());
   }

@@ -167,7 +167,7 @@ std::span<const EnvVariable> other_variables() noexcept {
      "The directory is absolute, and also set where --max_restart alone makes servers keep their state. A "
      "server and its trainers that are started by hand read them too."},
     {"FLEETRUN_PS_STANDBY", runtime,
-     "the endpoint at which a parameter server serves for another one whose host is lost"},
+     "the endpoints at which a parameter server serves for others whose hosts are lost"},
     {"FLEETRUN_PS_PROCESSES", runtime,
      "the file that says how many processes serve the servers, where they move (--server_num=2:5)",
      "fleetrun writes it, and server processes read it while they run."},

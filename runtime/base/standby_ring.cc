@@ -33,4 +33,15 @@ std::uint32_t standby_of(std::uint32_t rank, const std::vector<std::string>& end
   return there[place % there.size()];
 }
 
+std::optional<std::uint32_t> standby_now(std::uint32_t rank, const std::vector<std::string>& first,
+                                         const std::vector<std::string>& now) {
+  if (first.size() < 2) return std::nullopt;
+  const auto is_alone = [&](const std::string& other) { return host_of(other) == host_of(first.front()); };
+  std::uint32_t holder = standby_of(rank, first);
+  if (std::ranges::all_of(first, is_alone)) return holder;
+  for (std::size_t tried = 0; tried < first.size(); ++tried, holder = standby_of(holder, first))
+    if (host_of(now.at(holder)) != host_of(now.at(rank))) return holder;
+  return std::nullopt;
+}
+
 }  // namespace fleetrun

@@ -229,15 +229,17 @@ bool is_held_by_launcher(const std::string& endpoint) {
 }
 
 /// The servers of this process, as the environment says.
-ps::HostedServersOptions hosted_servers(ps::ServerOptions options, const std::string& endpoint) {
+ps::HostedServersOptions hosted_servers(ps::ServerOptions options, const std::string& endpoint,
+                                        std::shared_ptr<ps::ServerAddresses> addresses) {
   const Environ environ = Environ::of_process();
   const std::uint32_t rank = options.rank;
   options.tables = ps::server_tables(options.mode, options.tables);
   options.memory_limit = ps::memory_limit_of(environ);
   options.run = environ.value_or("FLEETRUN_RUN", "");
   options.durability = ps::durability_of(environ);
-  const auto addresses =
-      std::make_shared<ps::ServerAddresses>(split(environ.value_or("PADDLE_PSERVERS_IP_PORT_LIST", ""), ','));
+  if (!addresses)
+    addresses = std::make_shared<ps::ServerAddresses>(
+        split(environ.value_or("PADDLE_PSERVERS_IP_PORT_LIST", ""), ','));
   options.standby = ps::standby_options_of(environ, rank, addresses);
   options.copies = ps::copy_commands_of(environ);
   options.recover_within = ps::recover_within_of(environ);
@@ -247,12 +249,14 @@ ps::HostedServersOptions hosted_servers(ps::ServerOptions options, const std::st
   if (!hosted.process_count_file.empty())
     hosted.endpoints = split(environ.value_or("PADDLE_PSERVERS_IP_PORT_LIST", ""), ',');
   if (options.standby.connect) {
-    hosted.standby_endpoint = environ.value_or("FLEETRUN_PS_STANDBY", "");
+    if (const std::string* standbys = environ.find("FLEETRUN_PS_STANDBY"))
+      hosted.standby_endpoints = split(*standbys, ',');
     hosted.addresses = addresses;
   }
-  hosted.server = [options, environ](std::uint32_t server) {
+  hosted.server = [options, environ, addresses](std::uint32_t server) {
     ps::ServerOptions mine = options;
     mine.rank = server;
+    mine.standby = ps::standby_options_of(environ, server, addresses);
     mine.memory = ps::table_memory_of(environ, mine.tables, server);
     return mine;
   };
@@ -289,13 +293,15 @@ void bind_ps(py::module_& module) {
                                               "serves now.")
       .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
-                       const std::string& endpoint, std::uint64_t generation, bool listens) {
+                       const std::string& endpoint, std::uint64_t generation, bool listens,
+                       std::shared_ptr<ps::ServerAddresses> addresses) {
              ps::ServerOptions options{rank,      servers, trainers, ps::mode_of(mode), std::move(tables),
                                        generation};
-             return std::make_shared<Server>(hosted_servers(std::move(options), endpoint), listens);
+             return std::make_shared<Server>(
+                 hosted_servers(std::move(options), endpoint, std::move(addresses)), listens);
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0,
-           "listens"_a = true,
+           "listens"_a = true, "addresses"_a = nullptr,
            "Binds `endpoint` and serves from then on, or from listen() on. Throws: Error(network) for a port "
            "that is taken, Error(config).")
       .def("listen", &Server::listen, "Lets trainers in; once, where it does not listen yet.")

@@ -359,7 +359,7 @@ def make_in_process(mode: str, tables: list[TableConfig]) -> Client:
     """A Client whose one server is in this process."""
 class RpcServer():
     """The parameter server of this process, or those that it serves now."""
-    def __init__(self, rank: int, servers: int, trainers: int, mode: str, tables: list[TableConfig], endpoint: str, epoch: int = 0, listens: bool = True) -> None:
+    def __init__(self, rank: int, servers: int, trainers: int, mode: str, tables: list[TableConfig], endpoint: str, epoch: int = 0, listens: bool = True, addresses: ServerAddresses | None = None) -> None:
         """Binds `endpoint` and serves from then on, or from listen() on. Throws: Error(network) for a port that is taken, Error(config)."""
     @property
     def endpoint(self) -> str:

@@ -249,6 +249,7 @@ class Server:
             endpoint=endpoint,
             listens=self._listens,
             epoch=elastic.epoch() if in_job else 0,
+            addresses=addresses_of(role.server_endpoints) if in_job else None,
         )
         if load is not None:
             self.load(load)

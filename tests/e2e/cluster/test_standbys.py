@@ -208,10 +208,14 @@ class Receipts:
             raise AssertionError(f"{wrong}\n{self.story()}") from None
 
     def wait_for_standbys(self):
+        before = self.pushes(0)
+
         def follow():
             servers = self.read("stat", [])
-            return len(servers) == len(self.hosts) and all(
-                one["standby"]["follows"] and one.get("holds", [{}])[0].get("whole") for one in servers)
+            held = [one for server in servers for one in server.get("holds", [])]
+            return (self.pushes(0) > before + 1 and len(servers) == len(held) == len(self.hosts)
+                    and all(server["standby"]["follows"] for server in servers)
+                    and all(one["whole"] for one in held))
 
         self.wait(follow, "all standbys")
 
@@ -225,15 +229,15 @@ class Receipts:
         before = {rank: self.pushes(rank) for rank in ranks}
         self.wait(lambda: all(self.pushes(rank) >= before[rank] + more for rank in ranks), "more pushes")
 
-    def finish(self, lost):
+    def finish(self, *lost):
         """All rows are what was acknowledged, and those of a lost trainer at most what it had begun."""
         (self.folder / "enough").touch()
         for host, job in self.jobs.items():
-            if host is not lost:
+            if host not in lost:
                 assert job.finish(60).status == 0, self.story()
         for rank, rows in enumerate(self.read("result")):
             acknowledged, begun = self.pushes(rank), self.read(f"begun-{rank}")
-            if self.hosts[rank] is lost:
+            if self.hosts[rank] in lost:
                 assert all(acknowledged <= row <= begun for row in rows), (rank, rows, acknowledged, begun)
             else:
                 assert rows == [acknowledged] * 8, (rank, rows, acknowledged, begun)
@@ -272,8 +276,28 @@ def test_the_servers_of_a_lost_host_are_served_by_their_standbys(receipts, hosts
     job.finish(gone)
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_hosts_are_lost_one_after_the_other(receipts, restarts):
+    job = receipts(3)
+    for count, gone in enumerate([job.hosts[2], job.hosts[1]], 1):
+        job.wait_for_standbys()
+        if restarts:  # a process that is started again has its standbys where they are now
+            before = server_on(job.hosts[0], "train.py")
+            os.kill(before, signal.SIGKILL)
+            job.wait(lambda: server_on(job.hosts[0], "train.py") not in (None, before), "another process")
+            job.wait_for_standbys()
+        job.wait_for_pushes(range(4 - count))
+        gone.power_off()
+        shutil.rmtree(gone.files / "kept")
+        job.wait_for_pushes(range(3 - count))
+    longest = job.read("acknowledged-0")[1]
+    print(f"the longest push took {longest:.2f} s")
+    assert job.story().count("is served here from now on, for its host is lost") >= 2
+    job.finish(*job.hosts[1:])
+
+
 def test_the_only_host_that_came_trains_without_a_standby(receipts):
     job = receipts(1, "--elastic_timeout=1", most=2)
     job.wait_for_pushes([0])
-    job.finish(None)
+    job.finish()
     assert "the only server that is left has no standby" in job.story()

@@ -90,7 +90,7 @@ void run_job(std::uint64_t seed, bool has_standbys, Total& total) {
     options.durability.interval = std::chrono::milliseconds(5);
     options.recover_within = std::chrono::hours(1);
     if (has_standbys) {
-      options.standby.name = "another";
+      options.standby.name = [] { return "another"; };
       options.standby.idle = std::chrono::milliseconds(1);
       options.standby.connect = [&, rank](const std::atomic<bool>& give_up) {
         if (!are_made) throw Error(fleetrun::ErrorKind::network, "not there yet");

@@ -115,7 +115,8 @@ TEST_CASE("a quorum is a majority of the newest world and of every proposal that
   CHECK(known.newest().generation == 3);
 }
 
-TEST_CASE("the servers of a lost host are taken over by their standbys' processes, once") {
+TEST_CASE(
+    "the servers of a lost host are taken over by their standbys' processes, as far as those have ports") {
   World world;
   for (int host = 0; host < 3; ++host) {
     Member& member = world.members.emplace_back();
@@ -133,7 +134,8 @@ TEST_CASE("the servers of a lost host are taken over by their standbys' processe
   CHECK(take_over_servers(world, without(""))->empty());
   const auto taken = take_over_servers(world, without("b"));
   REQUIRE(taken);
-  CHECK(*taken == std::vector<TakenOver>{{2, "c", {"10.0.0.3", 20}}, {3, "c", {"10.0.0.3", 21}}});
+  CHECK(*taken == std::vector<TakenOver>{{2, "c", {"10.0.0.3", 20}, {"10.0.0.2", 10}},
+                                         {3, "c", {"10.0.0.3", 21}, {"10.0.0.2", 11}}});
   CHECK_FALSE(take_over_servers(world, without("bc")));
 
   World next = world;
@@ -145,6 +147,22 @@ TEST_CASE("the servers of a lost host are taken over by their standbys' processe
   CHECK(*take_over_servers(next, without("b")) == *taken);
   CHECK_FALSE(take_over_servers(next, without("ab")));
   CHECK_FALSE(take_over_servers(next, without("bc")));
+  CHECK(next.first_server_endpoints() == world.server_endpoints());
+
+  // With two ports for each server a second host may be lost: either of them, with what it had taken over.
+  next.members[0].offer.standbys = next.members[1].offer.standbys = {20, 21, 22, 23};
+  for (Member& member : world.members) member.offer.standbys = {20, 21, 22, 23};
+  CHECK(*take_over_servers(next, without("ab")) ==
+        std::vector<TakenOver>{(*taken)[0],
+                               (*taken)[1],
+                               {0, "c", {"10.0.0.3", 22}, {"10.0.0.1", 10}},
+                               {1, "c", {"10.0.0.3", 23}, {"10.0.0.1", 11}}});
+  CHECK(*take_over_servers(next, without("bc")) ==
+        std::vector<TakenOver>{{2, "a", {"10.0.0.1", 20}, {"10.0.0.2", 10}},
+                               {3, "a", {"10.0.0.1", 21}, {"10.0.0.2", 11}},
+                               {4, "a", {"10.0.0.1", 22}, {"10.0.0.3", 10}},
+                               {5, "a", {"10.0.0.1", 23}, {"10.0.0.3", 11}}});
+  CHECK_FALSE(take_over_servers(world, without("bc")));  // at once: b's standbys go with c
   const auto newcomer = arrange_in_place(next, without("q"), 3);
   REQUIRE(newcomer.size() == 3);
   CHECK(newcomer[2].offer.servers.empty());

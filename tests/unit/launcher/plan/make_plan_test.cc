@@ -102,6 +102,12 @@ TEST_CASE("a server's standby is another server, and servers are told of it") {
   JobConfig with_others = wanted;  // whose servers are known once they have met
   with_others.rendezvous.kind = Rendezvous::Kind::master;
   CHECK(make_plan(with_others, program(), facts(1, 1)).notes.empty());
+  HostFacts may_take_over = facts(2, 1);
+  may_take_over.own_servers = true;
+  may_take_over.standbys = {{"h", 1}, {"h", 2}, {"h", 3}, {"h", 4}};
+  const Plan taking = make_plan(with_others, program(), may_take_over);
+  CHECK(*taking.processes[0].environment.find("FLEETRUN_PS_STANDBY") == "h:1,h:3");
+  CHECK(*taking.processes[1].environment.find("FLEETRUN_PS_STANDBY") == "h:2,h:4");
   wanted.restart["server"] = RestartScope::group;
   CHECK_THROWS_WITH_AS(make_plan(wanted, program(), facts(2, 1)),
                        "--ps_replicas=1 for servers that are not started again alone", Error);

@@ -9,6 +9,7 @@
 
 using namespace fleetrun::ps;
 using fleetrun::Environ;
+using fleetrun::standby_now;
 using fleetrun::standby_of;
 using fleetrun::tests::text_of;
 
@@ -49,26 +50,45 @@ TEST_CASE("a server that moves is told of once, and at once where it is somewher
   CHECK(moved == 2);
 }
 
-TEST_CASE("no standby is looked for in the process that serves for its holder") {
-  const auto addresses = std::make_shared<ServerAddresses>(kTwo);
-  const StandbyOptions standby = standby_at(1, addresses, {}, Transport::automatic, "127.0.0.1:4");
-  CHECK(standby.moves() == 0);
-  addresses->move({{0, "127.0.0.1:4"}});
-  CHECK(standby.moves() == 1);
+TEST_CASE("a server keeps its holder until both are on one host, and then has the next on another") {
+  using Endpoints = std::vector<std::string>;
+  const Endpoints first{"a:1", "b:1", "c:1", "d:1"};
+  CHECK(standby_now(1, first, first) == 2);
+  const Endpoints without_b{"a:1", "c:2", "c:1", "d:1"};
+  CHECK(standby_now(0, first, without_b) == 1);
+  CHECK(standby_now(1, first, without_b) == 3);
+  CHECK(standby_now(2, first, without_b) == 3);
+  const Endpoints a_and_d{"a:1", "d:2", "d:3", "d:1"};
+  CHECK(standby_now(0, first, a_and_d) == 1);
+  CHECK(standby_now(1, first, a_and_d) == 0);
+  CHECK(standby_now(2, first, a_and_d) == 0);
+  CHECK(standby_now(3, first, a_and_d) == 0);
+  CHECK_FALSE(standby_now(0, first, {"d:4", "d:2", "d:3", "d:1"}));
+  CHECK(standby_now(0, kTwo, kTwo) == 1);
+  CHECK_FALSE(standby_now(0, {"a:1"}, {"a:1"}));
+}
+
+TEST_CASE("where all servers have come to be on one host there is no standby") {
+  const auto addresses = std::make_shared<ServerAddresses>(std::vector<std::string>{"a:1", "b:1"});
+  const StandbyOptions standby = standby_at(1, addresses, {}, Transport::automatic);
+  CHECK(standby.name() == "server 0");
+  const std::uint64_t before = standby.moves();
+  addresses->move({{0, "b:4"}});
+  CHECK(standby.moves() != before);
+  CHECK(standby.name() == "another host");
   CHECK(text_of([&] { standby.connect(std::atomic<bool>(false)); }) ==
-        "server 0 is in this process since its host was lost");
+        "all servers are on this host since the others were lost");
 }
 
 TEST_CASE("a server's environment says whether it has a standby") {
   const auto options = [](const std::string& replicas, const std::string& kept) {
     return standby_options_of(Environ({{"FLEETRUN_PS_REPLICAS", replicas},
                                        {"FLEETRUN_PS_CHECKPOINT", kept},
-                                       {"FLEETRUN_INSECURE", "1"},
-                                       {"FLEETRUN_PS_STANDBY", "127.0.0.1:3"}}),
+                                       {"FLEETRUN_INSECURE", "1"}}),
                               1, std::make_shared<ServerAddresses>(kTwo));
   };
   CHECK_FALSE(options("0", "kept").connect);
-  CHECK(options("1", "kept").name == "server 0");
+  CHECK(options("1", "kept").name() == "server 0");
   CHECK(text_of([&] { options("2", "kept"); }) == "FLEETRUN_PS_REPLICAS=2 is neither 0 nor 1");
   CHECK(text_of([&] { options("1", ""); }) == "FLEETRUN_PS_REPLICAS=1 without FLEETRUN_PS_CHECKPOINT");
 }

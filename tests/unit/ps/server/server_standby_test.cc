@@ -49,7 +49,7 @@ struct Pair {
     out.recover_within = std::chrono::minutes(1);
     std::filesystem::create_directory(out.durability.directory);
     if (rank != 0) return out;
-    out.standby.name = "server 1";
+    out.standby.name = [] { return "server 1"; };
     out.standby.idle = std::chrono::milliseconds(1);
     out.standby.connect = [this](const std::atomic<bool>&) {
       return std::make_unique<DirectChannel>([this](Reader in, Respond respond) {

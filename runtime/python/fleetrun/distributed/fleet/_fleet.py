@@ -289,6 +289,7 @@ class Fleet(Minimizing, Saving):
         tables, Error(config) for a name that is not one of a table.
         """
         from fleetrun import _native
+        from fleetrun._worlds import addresses_of
         from fleetrun.static.alone_files import as_saved
         from fleetrun.static.training import tables_of_all
 
@@ -309,6 +310,7 @@ class Fleet(Minimizing, Saving):
             endpoint=self._role.server_endpoints[self._role.rank],
             epoch=elastic.epoch(),
             listens=not dirname,
+            addresses=addresses_of(self._role.server_endpoints),
         )
         # Scripts give "" for none, as Paddle takes it. Nobody is to train on what it has before.
         if dirname and var_names is None:
