@@ -47,6 +47,14 @@ std::span<const std::uint64_t> TableCut::admission_words(std::uint32_t table, st
   return sparse_.at(table)->admission_words(shard);
 }
 
+bool TableCut::changes_rows() const {
+  return std::ranges::any_of(sparse_, [](const auto& cut) { return cut.second->changes_rows(); });
+}
+
+void TableCut::pass_over() {
+  for (const auto& [id, cut] : sparse_) cut->pass_over();
+}
+
 void TableCut::settle() {
   for (const auto& [id, cut] : sparse_) cut->settle();
 }

@@ -43,6 +43,10 @@ class TableCut {
   }
   const DenseTable::Contents& dense(std::uint32_t table) const { return dense_.at(table); }
 
+  /// Whether settle() changes anything.
+  bool changes_rows() const;
+  /// For settle() alone: nobody reads the rows.
+  void pass_over();
   /// The save is durable: what its mode changes in the rows that it holds (ps/table/accessor.h,
   /// note_saved). Called once.
   void settle();

@@ -191,6 +191,10 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
     case wire::Method::save_begin:
       begin_save(header, body, respond);
       return true;
+    case wire::Method::save_end:
+      end_save(header, body);
+      when_safe([answer = std::exchange(respond, nullptr)] { answer(Message()); });
+      return true;
     case wire::Method::barrier:
       return gather(BarrierService::Kind::barrier, {});
     case wire::Method::begin_epoch: {
@@ -260,15 +264,12 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       settle_save(body);
       return {};
     case wire::Method::save_text:
-      save_text(body);
+      save_text(header, body);
       return {};
     case wire::Method::save_part:
       return save_part(header, body);
     case wire::Method::save_commit:
       commit_save(body);
-      return {};
-    case wire::Method::save_end:
-      end_save(header, body);
       return {};
     case wire::Method::load_prepare:
       return prepare_load(header, body);

@@ -266,6 +266,14 @@ void Server::State::keep_event(const BarrierEvent& event) {
   keep(Kept::event, {bytes.bytes()});
 }
 
+void Server::State::keep_cut(std::uint32_t trainer, SaveMode mode) {
+  if (!log_is_open) return;
+  Bytes bytes;
+  bytes.value(trainer);
+  bytes.value(static_cast<std::uint32_t>(mode));
+  keep(Kept::cut, {bytes.bytes()});
+}
+
 void Server::State::when_safe(std::function<void()> then) {
   if (!log_is_open || is_handed_on) return then();
   if (!following) return durable->log->when_safe(std::move(then));
@@ -295,6 +303,12 @@ void Server::State::replay(LogRecord& record, bool is_same_run) {
       current()->sparse(table).erase(record.payload.array<std::uint64_t>(keys, copy));
       return;
     }
+    case Kept::cut:
+      return replay_cut(record.payload);
+    case Kept::settled:
+      if (!told_cut) throw Error(ErrorKind::data, "the end of a save of which the log has no beginning");
+      told_cut->cut->settle();
+      return told_cut.reset();
   }
   throw Error(ErrorKind::data, "a log record of kind " + std::to_string(record.kind));
 }
@@ -321,6 +335,15 @@ void Server::State::replay_change(Reader& in) {
   }
   if (refusal) return write_barrier.note_refusal(id, *refusal);
   write_barrier.note(id);
+}
+
+void Server::State::replay_cut(Reader& in) {
+  const auto trainer = in.value<std::uint32_t>();
+  const SaveMode mode = save_mode_of(in.value<std::uint32_t>());
+  told_cut.reset();
+  told_cut = std::make_shared<SavedCut>(SavedCut{trainer, moments});
+  told_cut->cut = std::make_unique<TableCut>(current(), options.tables, mode);
+  told_cut->cut->pass_over();
 }
 
 void Server::State::replay_step(Reader& in) {

@@ -30,6 +30,8 @@ enum class Kept : std::uint32_t {
   refusal = 3,  // ChangeHead | error kind u32 | what text | hint text
   event = 4,    // ps/sync/barrier_events.h
   expiry = 5,   // table u32 | keys u32 | u64[keys]
+  cut = 6,      // trainer u32 | SaveMode u32: of a save that changes rows once it is durable …
+  settled = 7,  // … as the last one is now
 };
 
 struct ChangeHead {

@@ -64,6 +64,7 @@ void Server::State::take_over_followed() {
   tables = std::move(replica.tables);
   write_barrier.restore(replica.write_barrier.histories());
   number = replica.number;
+  told_cut = std::move(replica.told_cut);
   replica.barrier_service.describe([this](const Bytes& bytes) {
     Reader in{bytes.bytes()};
     barrier_service.restore(in);

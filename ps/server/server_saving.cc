@@ -154,23 +154,42 @@ void Server::State::end_save(const wire::Header& header, Reader& body) {
   const auto committed = body.value<std::uint32_t>();
   wire::expect_end(body);
   std::shared_ptr<SavedCut> written;
+  bool is_mine = false;
   {
     const std::lock_guard lock(mutex);
-    if (saving != header.trainer) return;
-    written.swap(part);
+    is_mine = saving == header.trainer;
+    if (is_mine) {
+      written.swap(part);
+    } else if (told_cut && told_cut->trainer == header.trainer) {
+      written.swap(told_cut);  // the process before this one had committed it
+    }
   }
   // Only now: where a server could not commit, the rows are in the next delta again.
-  if (written && committed != 0) {
-    written->cut->settle();
-    // What that has changed in rows is not in the log.
-    if (written->cut->mode() != SaveMode::all) begin_standby_anew();
-  }
-  drop_save();
+  if (written && committed != 0) settle(*written);
+  if (is_mine) drop_save();
+}
+
+// Between changes, so that whoever follows the log does the same. Who has begun to follow since the cut has
+// not seen that, and begins anew.
+void Server::State::settle(const SavedCut& saved) {
+  if (!saved.cut->changes_rows()) return;
+  WriteBarrierHold between_changes(write_barrier, kLongestHold);
+  const bool is_told = between_changes.cut([&] {
+    saved.cut->settle();
+    const bool has_been_told = saved.moment == moments;
+    if (has_been_told && log_is_open) keep(Kept::settled, {});
+    return has_been_told;
+  });
+  if (is_told) return;
+  begin_standby_anew();
+  if (durable) make_checkpoint();
 }
 
 void Server::State::lost_saver(std::uint32_t trainer) noexcept {
+  std::shared_ptr<SavedCut> told;
   {
     const std::lock_guard lock(mutex);
+    if (told_cut && told_cut->trainer == trainer) told.swap(told_cut);
     std::erase_if(waiting_saves, [trainer](const WaitingSave& save) { return save.trainer == trainer; });
     if (saving != trainer) return;
   }
@@ -193,9 +212,10 @@ void Server::State::begin_save(const wire::Header& header, Reader& body, Respond
   wire::expect_end(body);
   next.respond = std::exchange(respond, nullptr);
   std::shared_ptr<WriteBarrierHold> held;
-  std::shared_ptr<SavedCut> written;
+  std::shared_ptr<SavedCut> written, told;
   {
     const std::lock_guard lock(mutex);
+    told.swap(told_cut);
     if (saving && *saving != header.trainer && barrier_service.is_here(*saving))
       return waiting_saves.push_back(std::move(next));
     held.swap(hold);
@@ -204,6 +224,7 @@ void Server::State::begin_save(const wire::Header& header, Reader& body, Respond
   }
   held.reset();
   written.reset();
+  told.reset();
   start_save(next);
 }
 
@@ -273,12 +294,7 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   const bool is_run =
       options.run.size() <= 64 && options.run.find_first_not_of("0123456789abcdef") == std::string::npos;
   name.run = is_run ? options.run : "";  // the environment's: it may be anything
-  auto saved = std::make_shared<SavedCut>();
-  saved->cut = held_barrier()->cut([&] {
-    const std::shared_ptr<TableSet> set = current();
-    const ChangeWindow window = name.changes.is_export() ? set->marks().mark(name.changes) : ChangeWindow{};
-    return std::make_unique<TableCut>(set, options.tables, name.mode, window);
-  });
+  const std::shared_ptr<SavedCut> saved = begin_cut(header.trainer, name.mode, name.changes);
   if (dataset::is_remote(name.directory)) {
     saved->remote = std::make_unique<RemoteDirectory>(name.directory, options.copies);
     name.directory = saved->remote->here();
@@ -294,11 +310,25 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
     });
   }
   const std::lock_guard lock(mutex);
-  part = std::move(saved);
+  part = saved;
   return out;
 }
 
-void Server::State::save_text(Reader& body) {
+std::shared_ptr<SavedCut> Server::State::begin_cut(std::uint32_t trainer, SaveMode mode,
+                                                   const Changes& changes) {
+  auto saved = std::make_shared<SavedCut>(SavedCut{trainer});
+  held_barrier()->cut([&] {
+    const std::shared_ptr<TableSet> set = current();
+    const ChangeWindow window = changes.is_export() ? set->marks().mark(changes) : ChangeWindow{};
+    saved->cut = std::make_unique<TableCut>(set, options.tables, mode, window);
+    saved->moment = moments;
+    if (saved->cut->changes_rows()) keep_cut(trainer, mode);
+    return saved->moment;
+  });
+  return saved;
+}
+
+void Server::State::save_text(const wire::Header& header, Reader& body) {
   const std::string directory = wire::read_text(body);
   const SaveMode mode = save_mode_of(body.value<std::uint32_t>());
   wire::expect_end(body);
@@ -306,12 +336,10 @@ void Server::State::save_text(Reader& body) {
     throw Error(ErrorKind::config,
                 printable(directory) + " is not a directory of this host, as Paddle's files need it",
                 "save to a directory of the server's host, and copy that");
-  auto saved = std::make_shared<SavedCut>();
-  saved->cut =
-      held_barrier()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, mode); });
+  const std::shared_ptr<SavedCut> saved = begin_cut(header.trainer, mode);
   save_paddle_checkpoint(directory, options.tables, *saved->cut);
   const std::lock_guard lock(mutex);
-  part = std::move(saved);
+  part = saved;
 }
 
 void Server::State::commit_save(Reader& body) {

@@ -81,6 +81,7 @@ Moment Server::State::take_moment(const std::function<void()>& at_once) {
     });
     kept.histories = write_barrier.histories();
     const std::shared_ptr<TableSet> set = current();
+    ++moments;
     Moment out{std::move(kept), TableCut(set, options.tables), set->marks().number()};
     write_barrier.open();
     return out;

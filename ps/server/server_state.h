@@ -32,6 +32,7 @@
 #include "ps/server/request_gate.h"
 #include "ps/server/server.h"
 #include "ps/server/server_durable.h"
+#include "ps/server/server_saving.h"
 #include "ps/server/server_standby.h"
 #include "ps/server/stat_json.h"
 #include "ps/server/touched_keys.h"
@@ -55,27 +56,6 @@ Message message_of(const T& value) {
   Writer(out).value(value);
   return out;
 }
-
-/// What a server has written of a save, and what is to happen to its rows once the save is durable.
-struct SavedCut {
-  std::unique_ptr<TableCut> cut;
-  std::unique_ptr<RemoteDirectory> remote;  // where it goes, if that is not on this host
-  std::unique_ptr<PartWriter> writer;       // none for a checkpoint of Paddle's
-};
-
-/// A save whose turn comes when the one under way ends.
-struct WaitingSave {
-  std::uint32_t trainer = 0;
-  std::string directory;
-  Respond respond;
-};
-
-/// What a trainer's load_prepare found, not committed yet.
-struct WaitingLoad {
-  Manifest manifest;
-  std::shared_ptr<TableSet> tables;
-  std::map<std::uint32_t, std::vector<std::uint64_t>> erased;
-};
 
 /// Whether another process of a trainer goes on after what the one before it did.
 inline BarrierService::GoesOn goes_on_in(Mode mode) {
@@ -101,6 +81,7 @@ struct Server::State {
   std::deque<WaitingSave> waiting_saves;
   std::shared_ptr<WriteBarrierHold> hold;  // until the cut is made; shared with the request that uses it
   std::shared_ptr<SavedCut> part;          // what was written, shared with the request that commits it
+  std::shared_ptr<SavedCut> told_cut;      // of a save of which the log has the beginning, and no end yet
   std::atomic<std::uint64_t> stale_requests{0};
   std::atomic<std::uint64_t> started_from{0};  // digest of the manifest of the save
   TouchedKeys touched;
@@ -114,6 +95,7 @@ struct Server::State {
   std::atomic<bool> is_handed_on{false};
   std::atomic<std::uint64_t> offered{0};
   std::atomic<std::uint64_t> other_tables{0};  // how often its tables have become others than the log says
+  std::uint64_t moments = 0;  // that checkpoints and the standby had; guarded by the frozen write barrier
   struct Held;
   std::map<std::uint32_t, std::shared_ptr<Held>> held_states;  // by rank; shared with who is using one
   std::unique_ptr<Following> following;                        // where it has a standby
@@ -170,7 +152,9 @@ struct Server::State {
   void settle_save(Reader& body);
   std::shared_ptr<WriteBarrierHold> held_barrier() const;
   Message save_part(const wire::Header& header, Reader& body);
-  void save_text(Reader& body);
+  void save_text(const wire::Header& header, Reader& body);
+  std::shared_ptr<SavedCut> begin_cut(std::uint32_t trainer, SaveMode mode, const Changes& changes = {});
+  void settle(const SavedCut& saved);
   LoadedTables load_from(const std::string& directory, std::optional<std::uint64_t> wanted) const;
   void recover(std::function<void(const Error&, bool)> report);
   void check_not_lost(bool is_there, bool is_same_run) const;
@@ -208,11 +192,13 @@ struct Server::State {
   void keep_step(const std::vector<Contribution>& step);
   void keep_refusal(const ChangeId& id, const Error& error);
   void keep_event(const BarrierEvent& event);
+  void keep_cut(std::uint32_t trainer, SaveMode mode);
   void when_safe(std::function<void()> then);
   void replay(LogRecord& record, bool is_same_run);
   void replay_event(const BarrierEvent& event, bool is_same_run);
   void replay_change(Reader& in);
   void replay_step(Reader& in);
+  void replay_cut(Reader& in);
   void commit_save(Reader& body);
   void end_save(const wire::Header& header, Reader& body);
   void end_saves();

@@ -134,8 +134,26 @@ const std::vector<std::uint64_t>& SparseCut::erased(std::size_t shard) const noe
   return shards_[shard]->erased;
 }
 
+bool SparseCut::changes_rows() const noexcept {
+  return table_.layout_.statistics != 0 && mode_ != SaveMode::all && mode_ != SaveMode::changes;
+}
+
+// Rows grow older whatever they were; the other modes take away what they had.
+void SparseCut::pass_over() {
+  if (!changes_rows()) return;
+  ColdBlock block;
+  for (std::size_t s = 0; s < SparseTable::kShards; ++s) {
+    if (mode_ != SaveMode::checkpoint) {
+      while (read(s, block)) continue;
+    } else {
+      const std::lock_guard lock(table_.shards_[s]->mutex);
+      shards_[s]->pending = {};
+    }
+  }
+}
+
 void SparseCut::settle() {
-  if (table_.layout_.statistics == 0 || mode_ == SaveMode::all || mode_ == SaveMode::changes) return;
+  if (!changes_rows()) return;
   for (std::size_t s = 0; s < SparseTable::kShards; ++s) settle_shard(s);
   if (mode_ != SaveMode::checkpoint || !cold_) return;
   try {

@@ -31,6 +31,10 @@ class SparseCut {
   /// The keys whose rows have gone in the cut's window, rising.
   const std::vector<std::uint64_t>& erased(std::size_t shard) const noexcept;
 
+  /// Whether settle() changes anything.
+  bool changes_rows() const noexcept;
+  /// In the place of read(), where only settle() is to follow.
+  void pass_over();
   /// Changes the statistics of the rows that were read as a durable save in this mode does (note_saved()).
   /// Call it once, after all were read.
   void settle();
