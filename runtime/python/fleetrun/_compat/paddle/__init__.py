@@ -10,7 +10,6 @@ import os
 import sys
 
 import fleetrun
-from fleetrun import _older_environment
 
 __version__ = "2.6.2"
 __git_commit__ = "fleetrun"
@@ -48,7 +47,7 @@ class _Alias:
 
 paddle = sys.modules[__name__]  # scripts write paddle.paddle.nn, too
 sys.meta_path.insert(0, _Alias())
-_older_environment.complete(os.environ)
+importlib.import_module("fleetrun._older_environment").complete(os.environ)
 
 
 def __getattr__(name):
