@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleetrun import _numbers
 from fleetrun._error import Error
 from fleetrun._graph import append, temporaries, unique_name
-from fleetrun._types import Sequence, Shape, Variable
+from fleetrun._types import Any, Sequence, Shape, Variable
 
 
 def concat(x: Variable | Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
@@ -73,6 +73,14 @@ def triu(x: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
 def shape(input: Variable) -> Variable:
     """The sizes of `input` when the program runs. Shape: [axes] int32."""
     return append("shape", "shape", [input])
+
+
+def sizes_of(x: Variable, begin: int = 0) -> list[Any]:
+    """The sizes of the axes from `begin` on, for reshape(): numbers where they are known, else variables. One
+    of 0, by which reshape() means the size of its input there, is a variable, too."""
+    known = x.shape[begin:]
+    when_run: Any = None if all(size > 0 for size in known) else shape(x)
+    return [size if size > 0 else when_run[axis] for axis, size in enumerate(known, begin)]
 
 
 def flatten(x: Variable, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Variable:

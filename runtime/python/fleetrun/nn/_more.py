@@ -6,7 +6,8 @@ from __future__ import annotations
 from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._padding import constant_pad, pad_last
-from fleetrun._types import Any, Callable, Sequence, Variable
+from fleetrun._shapes import sizes_of
+from fleetrun._types import Callable, Sequence, Variable
 from fleetrun.nn import functional
 
 
@@ -293,7 +294,7 @@ def pixel_shuffle(
     last, f = data_format == "NHWC", upscale_factor
     x = tensor.transpose(x, [0, 3, 1, 2]) if last else x
     channels = x.shape[1] // (f * f)
-    high, wide = (size if size > 0 else tensor.shape(x)[2 + i] for i, size in enumerate(x.shape[2:]))
+    high, wide = sizes_of(x, 2)
     split = tensor.reshape(x, [0, channels, f, f, high, wide])
     made = tensor.reshape(tensor.transpose(split, [0, 1, 4, 2, 5, 3]), [0, channels, high * f, wide * f])
     return tensor.transpose(made, [0, 2, 3, 1]) if last else made
@@ -302,10 +303,7 @@ def pixel_shuffle(
 def channel_shuffle(x: Variable, groups: int, data_format: str = "NCHW", name: str | None = None) -> Variable:
     """Channels of `groups` groups in turn. Shape: [n, channels, high, wide]."""
     axis = 1 if data_format == "NCHW" else 3
-    sizes: list[Any] = [
-        0,
-        *(size if size > 0 else tensor.shape(x)[1 + i] for i, size in enumerate(x.shape[1:])),
-    ]
+    sizes = [0, *sizes_of(x, 1)]
     split = [*sizes[:axis], groups, x.shape[axis] // groups, *sizes[axis + 1 :]]
     order = list(range(x.ndim + 1))
     order[axis], order[axis + 1] = axis + 1, axis

@@ -3,6 +3,7 @@ channels."""
 
 from fleetrun import framework, tensor
 from fleetrun._error import Error
+from fleetrun._shapes import sizes_of
 from fleetrun._types import Any, Sequence, Variable
 
 
@@ -162,7 +163,7 @@ def group_norm(
         )
     first = [0, x.ndim - 1, *range(1, x.ndim - 1)]
     moved = tensor.transpose(x, first) if last else x
-    sizes: list[Any] = [size if size > 0 else tensor.shape(moved)[i] for i, size in enumerate(moved.shape)]
+    sizes = sizes_of(moved)
     layer = framework.unique_name("norm_of_groups")
     out = tensor.reshape(
         layer_norm_from(tensor.reshape(moved, [0, groups, -1]), 2, None, None, epsilon, layer), sizes
