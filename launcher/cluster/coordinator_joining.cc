@@ -106,6 +106,7 @@ void resume(State& state, Node& node, ConnectionId connection, const Hello& hell
 }
 
 Node& add(State& state, ConnectionId connection, const Hello& hello) {
+  state.foreign.erase(hello.name);  // that host was started again
   auto owned = std::make_unique<Node>();
   Node& node = *owned;
   node.node = hello.node;
@@ -115,7 +116,6 @@ Node& add(State& state, ConnectionId connection, const Hello& hello) {
   node.offer = hello.offer;
   node.program = hello.program;
   node.requested_rank = hello.requested_rank;
-  state.foreign.erase(hello.name);  // it was started again
   node.wants_list = hello.wants_list;
   node.connections = hello.connection;
   node.connection = connection;

@@ -58,8 +58,10 @@ class EndpointSource {
                   "choose a lower --start_port");
     const Endpoint endpoint = {config_.host, static_cast<std::uint16_t>(next_++)};
     const bool named = config_.start_port_chosen || config_.rendezvous.kind != Rendezvous::Kind::none;
-    if (!named && !leases_.lease(endpoint)) return leases_.lease_free(config_.host);
-    if (named) lease_named(endpoint, "the job", leases_);
+    if (named)
+      lease_named(endpoint, "the job", leases_);
+    else if (!leases_.lease(endpoint))
+      return leases_.lease_free(config_.host);
     return endpoint;
   }
 
