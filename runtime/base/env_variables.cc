@@ -106,6 +106,11 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"PADDLE_PSERVER_ID", runtime,
      "of GeneralRoleMaker: which of PADDLE_PSERVERS_IP_PORT_LIST a server is that has no POD_IP and "
      "PADDLE_PORT"},
+    {"PADDLE_CURRENT_IP PADDLE_PSERVER_ENDPOINTS PADDLE_PSERVER_IPS PADDLE_PSERVER_PORT", runtime,
+     "what scripts of before Fleet read: the own address, and those of the servers",
+     "Nobody needs to set them: in a job with servers `import paddle` makes them of the others, with "
+     "PADDLE_TRAINING_ROLE and PADDLE_TRAINERS, once --compat=paddle is given. The last two are there only "
+     "where all servers have the same port."},
     {"FLAGS_fuse_parameter_memory_size FLAGS_fuse_parameter_groups_size", runtime,
      "size of the buckets in which collective trainers reduce gradients: MiB, and number of gradients",
      "0 MiB means one bucket, below 0 one for each layer. Default: `fuse_grad_size_in_MB` of the strategy "

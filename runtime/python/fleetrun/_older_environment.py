@@ -11,7 +11,7 @@ __all__ = ["complete"]
 
 
 def complete(environ: MutableMapping[str, str]) -> None:
-    """Adds them in a job with parameter servers, if none of them is set.
+    """Sets them in a job with parameter servers, unless the role is there: then somebody set them by hand.
 
     PADDLE_PSERVER_IPS and PADDLE_PSERVER_PORT say one port for all servers: they are left out where the
     servers have several.
@@ -23,7 +23,6 @@ def complete(environ: MutableMapping[str, str]) -> None:
     made = {
         "PADDLE_TRAINING_ROLE": role,
         "PADDLE_TRAINERS": environ.get("PADDLE_TRAINERS_NUM", "1"),
-        "PADDLE_TRAINER_ID": "0",  # a server has none, and these scripts read it there, too
         "PADDLE_CURRENT_IP": own,
         "PADDLE_CURRENT_ENDPOINT": f"{own}:{environ.get('PADDLE_PORT', '')}",
         "PADDLE_PSERVER_ENDPOINTS": servers,
@@ -31,5 +30,5 @@ def complete(environ: MutableMapping[str, str]) -> None:
     ips, ports = zip(*(server.rsplit(":", 1) for server in servers.split(",")))
     if len(set(ports)) == 1:
         made |= {"PADDLE_PSERVER_IPS": ",".join(ips), "PADDLE_PSERVER_PORT": ports[0]}
-    for name, value in made.items():
-        environ.setdefault(name, value)
+    environ.update(made)  # of an outer job's trainer, whose script started this one, they would be wrong
+    environ.setdefault("PADDLE_TRAINER_ID", "0")  # a server has none, and these scripts read it there, too
