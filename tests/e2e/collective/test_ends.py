@@ -60,6 +60,7 @@ def test_a_forked_child_that_ends_is_not_the_rank_that_ends(job):
 
 DROPPED = """
 import os
+import time
 import torch
 import fleetrun.distributed.fleet as fleet
 
@@ -73,7 +74,10 @@ for _ in range(12):
     model(torch.ones(2, 4)).sum().backward()
     del model
     counts.append(held())
-assert counts[-1] == counts[1], counts
+until = time.monotonic() + 60  # the kernel lists a thread for a moment after it was joined
+while held() > counts[1] and time.monotonic() < until:
+    time.sleep(0.01)
+assert held() <= counts[1], (held(), counts)
 print("done")
 """
 
