@@ -42,6 +42,9 @@ optimizer.minimize(loss)
                        "Model()\nwith guard():\n    pass\n",
                        [(4, "name", "paddle.fluid.dygraph.Layer: it belongs to dynamic mode", "the real"),
                         (5, "name", "paddle.fluid.dygraph.guard: it belongs to dynamic mode", "the real")]),
+    "dygraph_unmade": ("import paddle\nfrom paddle.fluid.dygraph import Layer\nclass Model(Layer):\n"
+                       "    def forward(self, x):\n        return x\n",
+                       [(3, "name", "paddle.fluid.dygraph.Layer: it belongs to dynamic mode", "the real")]),
     "prints": ("import paddle\npaddle.optimizer.lr.StepDecay(0.1, 2, verbose=True)\n", []),
     "near": ("import paddle\npaddle.concatt([1])\n",
              [(2, "name", "fleetrun has no paddle.concatt", "paddle.concat")]),

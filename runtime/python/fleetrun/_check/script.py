@@ -16,7 +16,7 @@ from fleetrun._check.findings import Finding
 from fleetrun._check.names import Caught, OutOfSteps
 from fleetrun._check.statements import Statements
 from fleetrun._check.surroundings import ARGUMENTS
-from fleetrun._check.values import Class, Foreign, Frame, Function, Module
+from fleetrun._check.values import Class, Foreign, Frame, Function, Instance, Module
 from fleetrun._decisions import table
 
 
@@ -127,7 +127,7 @@ class Script(Statements):
         function = self.in_class(cls, case)
         if any("skip" in ast.unparse(each) for each in function.node.decorator_list):
             return
-        instance = self.make(cls, [], {}, False)
+        instance = self._made(cls)
         for name in ("setUpClass", "setUp", case):
             method = self.in_class(cls, name)
             if isinstance(method, Function):
@@ -172,13 +172,19 @@ class Script(Statements):
         )
 
     def _methods(self, cls: Class, missing: list[Function]) -> None:
-        try:
-            instance = self.make(cls, [], {}, False)
-        except (Leave, Caught):
-            return
+        instance = self._made(cls)
         for function in missing:
-            if not function.walks:
+            if instance is not None and not function.walks:
                 self._alone(function, instance)
+
+    def _made(self, cls: Class) -> Instance | None:
+        """An object of a class that nothing in the script makes; None where it cannot be made."""
+        with contextlib.suppress(Leave, Caught):
+            try:
+                return self.make(cls, [], {}, False)
+            except package.Refused as refusal:
+                self.refused(cls.node, refusal)
+        return None
 
 
 def check(script: str, words: list[str], folders: list[str]) -> Result:
