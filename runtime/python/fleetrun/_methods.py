@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from fleetrun import _dtypes as dtypes
@@ -22,10 +23,12 @@ _FUNCTIONS_ONLY = {
 
 def _agreed(function: Any, x: Variable, other: Any) -> tuple[Variable, Any]:
     """Both as an operator computes with them: the second in the type of the first, but float32 and float64
-    are added, subtracted and multiplied as float64, and whole numbers divided as float32."""
+    are added, subtracted and multiplied as float64, and whole numbers divided as float32. No Paddle that has
+    paddle.fluid.layers knows the float64 of both: to scripts that use them the first type is the result's."""
     if not isinstance(other, Variable):
         return x, other
-    if function in _WIDENING and {x.dtype, other.dtype} == {dtypes.float32, dtypes.float64}:
+    is_wide = function in _WIDENING and {x.dtype, other.dtype} == {dtypes.float32, dtypes.float64}
+    if is_wide and "fleetrun.fluid.layers" not in sys.modules:
         return x.cast("float64"), other.cast("float64")
     other = other if other.dtype == x.dtype else other.cast(x.dtype)
     other = _lined_up(x, other)

@@ -24,6 +24,25 @@ for (variable, expected), value in zip(cases, values):
 """)
 
 
+def test_an_operator_gives_the_first_type_before_paddle_2_6(run):
+    """Where paddle.fluid.layers is used: Paddle 1.8.5 gives these, and 2.6.2, which has no fluid, float64."""
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+x, wide = paddle.static.data("x", [2]), paddle.static.data("wide", [2], "float64")
+assert (x + wide).dtype == (x * wide).dtype == (x - wide).dtype == paddle.float64
+layers = paddle.fluid.layers
+names = ["float32", "float64", "float32", "float32"]
+cases = [layers.scale(x) + wide, wide - x, x * wide, layers.softmax(x + wide)]
+values = paddle.static.Executor().run(
+    feed={"x": np.ones(2, "float32"), "wide": np.array([2.0, 4.0])}, fetch_list=cases)
+assert [str(value.dtype) for value in values] == names
+assert [value.tolist() for value in values[:3]] == [[3.0, 5.0], [1.0, 3.0], [2.0, 4.0]]
+""")
+
+
 def test_what_an_operator_writes_over_a_feed_is_fetched(run):
     run("""
 import numpy as np
