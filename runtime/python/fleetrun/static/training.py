@@ -85,9 +85,9 @@ class Training:
 
     @property
     def client(self) -> Any:
-        """The native client; None when there are no tables. Throws: Error(config) before
-        fleet.init_worker()."""
-        if self._client is None and self.dial is not None:
+        """The native client, which connects to the servers where no script did; None when there are no
+        tables. Throws: as fleet.init_worker()."""
+        if self._client is None and self.dial is not None and not self.left_out:
             dial, self.dial = self.dial, None
             dial()
         if self._client is None and self.distributed:
@@ -138,6 +138,7 @@ class Training:
         if client is None and self._left is not None:
             self._left.catch_up()
         self._client = client
+        self.dial = None
 
     def set_rate(self, scope: _native.Scope) -> None:
         """Tells the learning rate of now to those who apply it: before a step, or a pass."""

@@ -26,6 +26,7 @@ class Minimizing:
     _minimized: list[Any]
     worker_num: Any
     worker_index: Any
+    init_worker: Any
 
     @property
     def _is_collective(self):
@@ -77,6 +78,8 @@ class Minimizing:
         self._take_training(loss)
         self._tell_trainers(self.training.main)
         self.training.exchange = exchange
+        if self._role.distributed:
+            self.training.dial = self.init_worker
         # Never split: blocks of at least more values than a parameter can have.
         self.training.plan.split_dense((1 << 63) if exchange.min_block is None else exchange.min_block)
         if others:

@@ -80,10 +80,7 @@ class DistributeTranspiler:
         the_fleet.distributed_optimizer(optimizer, strategy_of(self.config))
         the_fleet.minimize(loss, now.startup, parameters, no_grad_set)
         made = the_fleet.training
-        made.dial, made.is_whole = (
-            the_fleet.init_worker,
-            not any(table.sparse for table in made.plan.tables()),
-        )
+        made.is_whole = not any(table.sparse for table in made.plan.tables())
         made.counted_ahead = ahead
 
     def _meet(self, rank: int, endpoints: list[str], now: training.Training) -> None:
