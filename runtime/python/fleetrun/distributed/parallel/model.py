@@ -419,13 +419,11 @@ def _broadcast(communicator, tensors, root=0):
         flat = torch.cat([part.detach().reshape(-1) for part in parts])
         if not flat.numel():
             continue
-        before = flat.clone()
         values = view(flat.view(torch.uint8))
         communicator.run(_native.Call(_KIND.broadcast, values, values, values.count, root=root))
-        # A tensor that is written to is no longer what a graph has saved: not without need.
-        if torch.equal(flat.view(torch.uint8), before.view(torch.uint8)):
-            continue
         start = 0
         for part in parts:
-            part.copy_(flat[start : start + part.numel()].view(part.shape))
+            # Not as a change that autograd counts: a forward before this one may belong to the backward that
+            # comes. That of a batch norm has kept the running mean, without a use for its value.
+            part.data.copy_(flat[start : start + part.numel()].view(part.shape))
             start += part.numel()
