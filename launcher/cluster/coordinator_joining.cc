@@ -70,6 +70,24 @@ std::optional<Refused> rank_taken(State& state, const Hello& hello) {
   return std::nullopt;
 }
 
+/// A new launcher of a host that the job waits for.
+bool is_back(const State& state, const Hello& hello) {
+  return std::ranges::any_of(
+      state.nodes, [&hello](const auto& node) { return node->suspected && node->name == hello.name; });
+}
+
+/// A job that ends when it loses a host takes nobody in any more once it has all of them: whoever comes then
+/// belongs to another job, and would end with this one's status and without having run.
+std::optional<Refused> superfluous(const State& state, const Hello& hello) {
+  const auto max = static_cast<std::size_t>(state.settings.nodes.max);
+  if (hello.world != 0 || !ends_at_a_loss(state) || !state.journal.world ||
+      state.journal.world->members.size() < max || is_back(state, hello))
+    return std::nullopt;
+  return Refused{"the job that meets here has all its " + counted(max, "host") + ", and " + hello.name +
+                     " came after them",
+                 "give each job a --master port of its own, or wait until that one has ended", kRefusal};
+}
+
 void welcome(State& state, const Node& node, bool resumed) {
   send(state, node,
        Message(Welcome{state.settings.version, state.journal.run, state.settings.node, resumed,
@@ -189,6 +207,8 @@ void on_hello(State& state, ConnectionId connection, const Hello& hello) {
                   {"two hosts have the same identity: " + node->name + " and " + hello.name,
                    "start one of them again", kRefusal});
   }
+  if (const std::optional<Refused> refused = superfluous(state, hello))
+    return refuse(state, connection, hello, *refused);
   if (state.end) {
     state.outputs.emplace_back(SendTo{{connection}, Message(End{*state.end, false})});
     state.outputs.emplace_back(CloseConnection{connection});

@@ -194,17 +194,17 @@ def test_ctrl_c_on_one_host_of_a_fixed_job_ends_it_everywhere(rig, team):
 
 @pytest.mark.parametrize("first", ["h1", "h3"])
 def test_a_second_job_with_the_same_id_does_not_disturb_the_first(rig, team, first):
-    """The second group of launchers finds the master taken:
-    spares of the first job at most, never members of it."""
+    """The second group of launchers finds the master taken. Its job is refused: it would have ended with the
+    status of the first one, and without having run."""
     team.meet(rig.hosts[:2], "--nnodes=2", "--job_id=twice")
     team.wait_for_world(2)
     again = team.start(rig.hosts[0] if first == "h1" else rig.hosts[2], "--nnodes=2", "--job_id=twice")
-    again.says("spare")
+    assert again.finish().status == 125
+    assert "the job that meets here has all its 2 hosts" in again.err
     assert len(team.worlds()) == 1
     team.order("all", "exit 0")
     statuses = team.finish(team.jobs[:2])
     assert set(statuses.values()) == {0}
-    assert again.finish().status in (0, 125)
 
 
 def test_the_host_that_coordinates_tells_what_happens_once(rig, team):

@@ -143,6 +143,17 @@ TEST_CASE("an extra host is a spare, and takes a lost one's place") {
   CHECK(job.newest<WorldNews>(2)->rank == 1);  // it keeps its rank
 }
 
+TEST_CASE("a job that would end with the loss of a host has no use for one more, and refuses it") {
+  Job job(fixed(2));
+  job.come(1);
+  job.come(2);
+  job.come(3);
+  const auto refused = job.newest<Refused>(3);
+  REQUIRE(refused);
+  CHECK(refused->text == "the job that meets here has all its 2 hosts, and h3 came after them");
+  CHECK(refused->hint == "give each job a --master port of its own, or wait until that one has ended");
+}
+
 TEST_CASE("a fixed job that does not restart ends when a host is lost, and says which") {
   Job job(fixed(2));
   job.come(1);
