@@ -169,7 +169,8 @@ int refuse(const Error& error, int status) {
 }
 
 int launch(const launcher::JobConfig& requested, const Environ& environment) {
-  launcher::JobConfig config = launcher::settle_rendezvous(requested);
+  const auto warn = [&](const std::string& text) { warn_apart(requested.log_level, text); };
+  launcher::JobConfig config = launcher::settle_rendezvous(requested, warn);
   const std::string directory = launcher::directory_of(launcher::own_program());
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))

@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "launcher/cluster/rendezvous_address.h"
 #include "launcher/cluster/world_link.h"
@@ -17,6 +19,8 @@
 
 namespace fleetrun::launcher {
 namespace {
+
+constexpr std::chrono::milliseconds kNextLookup{500};
 
 std::string text_of(const sockaddr_storage& address, socklen_t length) {
   char host[NI_MAXHOST] = {};
@@ -40,6 +44,30 @@ int own_rank(const std::vector<std::string>& addresses, const JobConfig& config)
   throw Error(
       ErrorKind::config, "this host is not among " + join(addresses, ", "),
       "run fleetrun on those hosts, each with the same list, or use --hosts to start it on them from here");
+}
+
+/// The hosts of a job meet at another host, and this one is told that it is the job's only one: it would
+/// train alone, as each of the others would.
+void check_place_of_one(JobConfig& config) {
+  const std::string& place = config.rendezvous.master.host;
+  if (place.empty() || config.host_list.given() || is_this_host(place)) return;
+  const std::string what = printable(place) + " is not this host, and the job has one host";
+  if (config.torchrun)
+    throw Error(ErrorKind::config, "--rdzv-endpoint: " + what,
+                "say how many hosts it has, --nnodes=N; for a job on this host alone leave the endpoint out");
+  config.notes.push_back("--master has no effect: " + what + "; --nnodes=N says that it has several");
+}
+
+/// A name may become known: those of pods and containers do, a while after these have begun.
+void wait_for_name(const std::string& host, const JobConfig& config, const WarnOfName& warn) {
+  if (config.dry_run != DryRun::no) return;
+  const auto until = std::chrono::steady_clock::now() + config.rendezvous.join_timeout;
+  for (bool told = false;; told = true) {
+    const FoundAddresses found = look_up_now({host, 9});
+    if (!found.addresses.empty() || std::chrono::steady_clock::now() >= until) return;
+    if (!told) warn("the name " + host + " is not known here: " + found.failure + "; trying again");
+    std::this_thread::sleep_for(kNextLookup);
+  }
 }
 
 }  // namespace
@@ -68,9 +96,12 @@ std::string address_towards(const Endpoint& endpoint) {
               "check the address and the network, or say this host's own address with --host");
 }
 
-JobConfig settle_rendezvous(JobConfig config) {
+JobConfig settle_rendezvous(JobConfig config, const WarnOfName& warn) {
   Rendezvous& rendezvous = config.rendezvous;
-  if (rendezvous.kind == Rendezvous::Kind::none) return config;
+  if (rendezvous.kind == Rendezvous::Kind::none) {
+    check_place_of_one(config);
+    return config;
+  }
   const bool named = config.host_chosen || !rendezvous.addresses.empty();  // by the user
   if (!rendezvous.addresses.empty()) {
     const int rank = own_rank(rendezvous.addresses, config);
@@ -85,12 +116,14 @@ JobConfig settle_rendezvous(JobConfig config) {
     config.host_chosen = true;
   }
   if (!config.host_chosen) {
-    if (rendezvous.kind == Rendezvous::Kind::etcd)
-      config.host = address_towards(parse_etcd_address(rendezvous.etcd).endpoints.front());
-    else if (rendezvous.master.port != 0)
-      config.host = address_towards(rendezvous_endpoint(rendezvous.master));
-    else
+    const bool etcd = rendezvous.kind == Rendezvous::Kind::etcd;
+    const Endpoint place = etcd ? parse_etcd_address(rendezvous.etcd).endpoints.front() : rendezvous.master;
+    if (place.port != 0) {
+      wait_for_name(place.host, config, warn);
+      config.host = address_towards(etcd ? place : rendezvous_endpoint(place));
+    } else {
       config.host = to_endpoint(outward_address()).host;
+    }
   }
   if (rendezvous.node_name.empty()) rendezvous.node_name = named ? config.host : own_name();
   return config;

@@ -104,13 +104,16 @@ class WorldLink final : private MembershipListener {
   std::optional<Meet> met_;
 };
 
+using WarnOfName = std::function<void(const std::string&)>;
+
 /// The address of this machine that faces `endpoint`, by its routes; nothing is sent.
 /// Throws: Error(host) when there is no route, Error(config) when the name is not known.
 std::string address_towards(const Endpoint& endpoint);
 
 /// `config` with everything about the rendezvous settled that depends on this machine: its own address and
-/// name, its rank in a list of addresses. Throws: Error(config|host) when this host is not in the list,
-/// or has no address.
-JobConfig settle_rendezvous(JobConfig config);
+/// name, its rank in a list of addresses. Waits up to the join timeout for the name of the place to become
+/// known, and then says so by `warn`, once. Throws: Error(config|host) when this host is not in the list,
+/// or has no address, or the place is another host and the job has one.
+JobConfig settle_rendezvous(JobConfig config, const WarnOfName& warn);
 
 }  // namespace fleetrun::launcher

@@ -76,6 +76,12 @@ void read_etcd(const Value& value, std::string_view rest, Rendezvous& rendezvous
   while_doing("reading " + value.name, [&] { parse_etcd_address(rest); });
 }
 
+/// Of "HOST:PORT" or "HOST", whatever the port may be.
+std::string host_part(const std::string& text) {
+  if (text.starts_with('[')) return text.substr(1, text.find(']') - 1);
+  return std::count(text.begin(), text.end(), ':') > 1 ? text : text.substr(0, text.find(':'));
+}
+
 /// torchrun's way of saying where to meet; nothing on one host, where nobody has to be met.
 void read_torchrun(const Values& values, Rendezvous& rendezvous) {
   const Value& backend = values["rdzv_backend"];
@@ -88,7 +94,10 @@ void read_torchrun(const Values& values, Rendezvous& rendezvous) {
   if (values.given("rdzv_endpoint")) {
     const Value& endpoint = values["rdzv_endpoint"];
     if (etcd) return read_etcd(endpoint, endpoint.text, rendezvous);
-    if (!several) return;  // "localhost:0" is what people write for one host
+    if (!several) {  // "localhost:0" is what people write for one host
+      if (backend.text == "c10d") rendezvous.master.host = host_part(endpoint.text);
+      return;
+    }
     rendezvous.kind = Rendezvous::Kind::master;
     rendezvous.master = read_master(endpoint, std::uint16_t{29400});
   } else if (values.given("master_addr") && several) {
@@ -134,11 +143,11 @@ void read_rendezvous(const Values& values, const Environ& environ, JobConfig& co
   if (master.text.starts_with(kEtcd)) {
     read_etcd(master, std::string_view(master.text).substr(kEtcd.size()), rendezvous);
   } else if (values.given("master")) {
-    const Endpoint endpoint = read_master(master, std::nullopt);
-    if (several) {
+    rendezvous.master = read_master(master, std::nullopt);
+    if (several)
       rendezvous.kind = Rendezvous::Kind::master;
-      rendezvous.master = endpoint;
-    }
+    else
+      rendezvous.master.port = 0;  // settle_rendezvous() sees whether the place is this host
   } else {
     read_torchrun(values, rendezvous);
   }

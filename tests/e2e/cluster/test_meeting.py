@@ -4,6 +4,7 @@ Scenarios of torchelastic among them."""
 import json
 import signal
 import sys
+import types
 
 import pytest
 
@@ -205,6 +206,39 @@ def test_a_second_job_with_the_same_id_does_not_disturb_the_first(rig, team, fir
     team.order("all", "exit 0")
     statuses = team.finish(team.jobs[:2])
     assert set(statuses.values()) == {0}
+
+
+def test_the_name_of_the_master_may_become_known_later(rig, team):
+    """As those of pods and of containers do."""
+    names = rig.directory / "etc" / "hosts"
+    known = names.read_text()
+    h1, h2, *_ = rig.hosts
+    late = types.SimpleNamespace(address="late-0")
+    try:
+        team.start(h2, "--nnodes=2", "--rank=1", master=late).says("the name late-0 is not known here")
+        names.write_text(known + f"{h1.address} late-0\n")
+        team.start(h1, "--nnodes=2", "--rank=0", master=late)
+        world = team.wait_for_world(2)
+        assert hosts_of(world) == {"rank-0": "h1", "rank-1": "h2"}
+        team.order("all", "exit 0")
+        assert team.finish() == {"h1": 0, "h2": 0}
+    finally:
+        names.write_text(known)
+
+
+@pytest.mark.parametrize("endpoint", ["h1:29400", "h1", "[::1]:0", "localhost:0", "0.0.0.0:29400"])
+def test_a_place_of_another_host_is_not_for_a_job_of_one_host(rig, team, endpoint):
+    """`srun torchrun --rdzv_endpoint=…` of many hosts, where --nnodes was forgotten: torchrun's job fails,
+    and each would train alone."""
+    h2 = rig.hosts[1]
+    flags = ("--rdzv_backend=c10d", f"--rdzv_endpoint={endpoint}", "--no-python")
+    job = h2.start("torchrun", *flags, "true")
+    refused = endpoint.startswith("h1")
+    assert job.finish().status == (1 if refused else 0)
+    assert ("--rdzv-endpoint: h1 is not this host, and the job has one host" in job.err) == refused
+    if refused:
+        warned = h2.fleetrun("--master=h1:6768", "true")
+        assert warned.status == 0 and "--master has no effect: h1 is not this host" in warned.err
 
 
 def test_the_host_that_coordinates_tells_what_happens_once(rig, team):
