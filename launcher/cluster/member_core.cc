@@ -17,6 +17,11 @@ void tell(State& state, NewsLevel level, const std::string& text) {
   state.outputs.emplace_back(TellNews{level, text});
 }
 
+void tell_waiting(State& state, const std::string& text) {
+  constexpr int kLong = 3;  // it is said every ten seconds
+  tell(state, ++state.waits == kLong ? NewsLevel::warning : NewsLevel::info, text);
+}
+
 void say(State& state, Message message) {
   if (state.up) state.outputs.emplace_back(Send{std::move(message)});
 }

@@ -255,7 +255,7 @@ void obey(State& state, const Message& message) {
   } else if (const auto* its = std::get_if<WorldList>(&message)) {
     on_list(state, *its);
   } else if (const auto* its = std::get_if<Waiting>(&message)) {
-    tell(state, NewsLevel::info, its->text);
+    tell_waiting(state, its->text);
   } else if (const auto* its = std::get_if<Parked>(&message)) {
     state.parked = true;
     state.lost_since.reset();

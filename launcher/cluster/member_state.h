@@ -76,6 +76,7 @@ struct State {
   bool greeted_live = false;  // what the newest hello said of that
   Configuration proposed;     // what for: it can become a world once this node has said ready
   bool parked = false;
+  int waits = 0;  // how often people were told that others are waited for
   Reports reports;
   std::optional<JobEnd> end;
   bool left = false;  // `end` is this node's alone
@@ -95,6 +96,8 @@ struct State {
 
 // ---- member_core.cc ----
 void tell(State& state, NewsLevel level, const std::string& text);
+/// That others are waited for: once a warning, when it takes long, since torchrun's logs have nothing below.
+void tell_waiting(State& state, const std::string& text);
 void say(State& state, Message message);
 void fence(State& state, const std::string& why);
 /// Fences, and greets again, so that the coordinator hears of it.

@@ -242,8 +242,8 @@ void tell_silence(State& state) {
   state.next_news = state.now + kEvery;
   const std::string where = to_string(state.target.endpoint);
   const std::string why = state.trouble.empty() ? "no answer" : state.trouble;
-  tell(state, NewsLevel::info,
-       "no host of this job has answered yet: " + (why.starts_with(where) ? why : where + ": " + why));
+  tell_waiting(
+      state, "no host of this job has answered yet: " + (why.starts_with(where) ? why : where + ": " + why));
 }
 
 /// The uplink is silent, or there has been none for too long.

@@ -460,6 +460,18 @@ TEST_CASE("a host that gave way to a coordinator which is gone begins the job it
   CHECK(host.newest<TellWorld>());
 }
 
+TEST_CASE("a long wait for others is a warning once, which torchrun's logs show too") {
+  Host host(node(2));
+  host.connect();
+  host.welcome();
+  std::string levels;
+  for (int i = 0; i < 5; ++i) {
+    host.hear(Waiting{"waiting for 1 of 2 hosts; here: h2"});
+    levels += host.newest<joining::TellNews>()->level == NewsLevel::warning ? 'w' : 'i';
+  }
+  CHECK(levels == "iiwii");
+}
+
 TEST_CASE("a spare that finds no coordinator says how long it looked") {
   Host host(node(2));
   host.connect();
