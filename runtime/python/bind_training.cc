@@ -13,6 +13,7 @@
 
 #include "dataset/base/batch_source.h"
 #include "ps/client/client.h"
+#include "ps/modes/trainer_mode.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -143,7 +144,12 @@ void bind_plan(py::module_& module) {
       .def(py::init<>())
       .def("entries", [](const TablePlan& self) { return self.entries; })
       .def("tables", &TablePlan::tables)
-      .def("table_text", [](const TablePlan& self) { return inference::table_text(self.tables()); })
+      .def(
+          "table_text",
+          [](const TablePlan& self, const std::string& mode) {
+            return inference::table_text(ps::server_tables(ps::mode_of(mode), self.tables()));
+          },
+          "The tables as they are on servers, and in what those save.")
       .def_static(
           "of_text",
           [](const std::string& text) {

@@ -79,6 +79,33 @@ def test_servers_and_trainers_start_from_a_model_for_inference(tmp_path, job):
     assert means(job(0, servers=2)) == saved
 
 
+FED = """{"dense_input": numpy.ones([3, 4], "float32"), "label": numpy.array([[0], [1], [1]]),
+            **{f"C{i}": numpy.array([[i], [2 * i], [7]]) for i in (1, 2, 3)}}"""
+ALONE = f"""
+import numpy
+import fleetrun as paddle
+paddle.enable_static()
+exe = paddle.static.Executor()
+program, _, targets = paddle.static.load_inference_model("model/model", exe)
+print("mean", float(exe.run(program, feed={FED}, fetch_list=targets)[0]))
+"""
+
+
+def test_a_model_of_each_mode_is_loaded_without_servers(tmp_path, job, start):
+    """In mode geo the servers' tables have a rule of their own, and so has what they save."""
+    flow.write(tmp_path, lines=40, after=f"""import numpy
+    fleet.save_inference_model(exe, 'model', ['dense_input', 'C1', 'C2', 'C3', 'label'], [model.loss])
+    print("mean", float(exe.run(paddle.static.default_main_program().clone(for_test=True), feed={FED},
+                                fetch_list=[model.loss])[0]), flush=True)""")
+    mode = "dist_strategy.a_sync = True\ndist_strategy.a_sync_configs = {'k_steps': int(sys.argv[1])}"
+    rewrite(tmp_path, ("dist_strategy.a_sync = a_sync", mode))
+    (tmp_path / "alone.py").write_text(ALONE)
+    for k_steps in (0, 2):
+        saved = means(job(k_steps, servers=2))
+        alone = start([sys.executable, "alone.py"])
+        assert means(alone.communicate(timeout=LIMIT)[0]) == saved and len(saved) == 1
+
+
 def test_a_server_starts_with_the_rows_of_some_tables(tmp_path):
     from fleetrun_job import find_fleetrun
 

@@ -180,7 +180,8 @@ def write_with_tables(
     path_prefix: str, pruned: Program, training: Training, feeds: list[str], fetches: list[str], mode: int
 ) -> None:
     """The files of an inference model, and beside them, by a mode of saving, the tables of `training`."""
-    write_inference(path_prefix, pruned, feeds, fetches, json.loads(training.plan.table_text()))
+    text = training.plan.table_text(training.mode if training.distributed else "async")
+    write_inference(path_prefix, pruned, feeds, fetches, json.loads(text))
     if training.plan.tables():
         training.client.save(_tables_beside(path_prefix), mode)
 
