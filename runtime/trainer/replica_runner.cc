@@ -75,6 +75,8 @@ struct ReplicaRunner::State {
         replicas(program, scope, options, tables->rows()),
         parts(options.replicas) {}
 
+  bool trains() const { return tables ? tables->trains() : !replicas.gradients().empty(); }
+
   void run(const Replicas::FeedSource& feeds) {
     if (tables) {
       run_with_tables(feeds);
@@ -170,14 +172,17 @@ void ReplicaRunner::run(const Feed& feed) {
 }
 
 void ReplicaRunner::run(std::span<const Feed> feeds) {
-  if (feeds.size() != state_->replicas.size()) {
+  const std::size_t most = state_->replicas.size();
+  // The last batches of an evaluation may be too few.
+  const bool may_be_fewer = !feeds.empty() && !state_->trains();
+  if (may_be_fewer ? feeds.size() > most : feeds.size() != most) {
     throw Error(
         ErrorKind::config,
         std::to_string(feeds.size()) + " feeds for " + std::to_string(state_->replicas.size()) + " replicas",
         "give each replica a feed, or all of them one, which is split");
   }
   state_->active = feeds.size();
-  state_->run([&](std::size_t replica) { return &feeds[replica]; });
+  state_->run([&](std::size_t replica) { return replica < feeds.size() ? &feeds[replica] : nullptr; });
 }
 
 void ReplicaRunner::synchronize() {

@@ -46,7 +46,8 @@ class ReplicaRunner {
   /// Each variable is shared out by itself, as evenly as can be, the first replicas getting one example more.
   /// With fewer examples than replicas the first replicas get one each. What has no axes goes to all.
   void run(const Feed& feed);
-  /// A feed for each replica. Throws: Error(config) for another number of them.
+  /// A feed for each replica, or without gradients for the first ones.
+  /// Throws: Error(config) for another number of them.
   void run(std::span<const Feed> feeds);
   /// With local SGD the average now; all ranks call it. Nothing without.
   void synchronize();

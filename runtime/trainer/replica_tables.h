@@ -23,6 +23,8 @@ class ReplicaTables {
   ReplicaTables(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
                 ps::StepClient& client, ps::Mode mode, std::size_t replicas);
 
+  /// Whether the program has gradients.
+  bool trains() const noexcept { return trains_; }
   /// By replica.
   const std::vector<engine::RowSource*>& rows() const noexcept { return rows_; }
   /// Puts the servers' dense values into the scope. But in async mode the first call begins an epoch with one

@@ -287,3 +287,51 @@ for _ in range(2):
         loader.reset()
 """, CPU_NUM="2").stdout.splitlines()
     assert said == ["1.500 3.500 0.750", "4.125 5.625 0.100", "0.150 0.350 -0.150", "-0.825 -1.125 -0.800"]
+
+
+def test_an_evaluation_on_replicas_takes_the_last_batches_unless_they_are_dropped(run):
+    """Whether its loader is for a loop or not; without a loop a training leaves them out."""
+    said = run("""
+import numpy as np
+import fleetrun.fluid as fluid
+
+
+def batches():
+    for step in range(5):
+        yield [np.array([[step], [step + 0.5]], "float32")]
+
+
+def evaluate(drop_last, trains=False):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        x = fluid.data("x", [-1, 1], "float32")
+        without = fluid.io.DataLoader.from_generator([x], 4, iterable=False, drop_last=drop_last)
+        out = fluid.layers.scale(fluid.layers.fc(x, 1), 0.0) + x
+        if trains:
+            fluid.optimizer.SGD(0.0).minimize(fluid.layers.mean(out))
+    loop = fluid.io.DataLoader.from_generator([x], 4, drop_last=drop_last)
+    loop.set_batch_generator(batches, fluid.cpu_places(2))
+    without.set_batch_generator(batches)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(startup)
+    program = fluid.CompiledProgram(main).with_data_parallel()
+    print([exe.run(program, feed=step, fetch_list=[out])[0].ravel().tolist() for step in loop()])
+    for _ in range(2):
+        steps = []
+        without.start()
+        try:
+            while True:
+                steps.append(exe.run(program, fetch_list=[out])[0].ravel().tolist())
+        except fluid.core.EOFException:
+            without.reset()
+        print(steps)
+
+
+evaluate(True)
+evaluate(False)
+evaluate(False, trains=True)
+""", CPU_NUM="2").stdout.splitlines()
+    whole = "[[0.0, 0.5, 1.0, 1.5], [2.0, 2.5, 3.0, 3.5]"
+    left = whole + ", [4.0, 4.5]]"
+    # The one feed that a loop has at last is split, in a training too.
+    assert said == [*[whole + "]"] * 3, *[left] * 3, left, *[whole + "]"] * 2]

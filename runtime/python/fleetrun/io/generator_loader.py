@@ -40,8 +40,8 @@ class GeneratorLoader:
     reset() ends the pass, at any time. A reader that never ends is started once, so that nothing is refilled
     between epochs.
     use_multiprocess: the reader runs in a process of its own, its arrays come through shared memory.
-    use_double_buffer: accepted; batches are always made ahead. drop_last: of several places, the last batches
-    are left out where there is not one for each.
+    use_double_buffer: accepted; batches are always made ahead. drop_last: of several places or replicas, the
+    last batches are left out where there is not one for each; without it fewer are run, in an evaluation.
     Throws: Error(config), Error(data); what the reader throws comes out where its batch is taken.
     """
 
@@ -66,7 +66,7 @@ class GeneratorLoader:
         self._capacity = above_zero("DataLoader.from_generator", "capacity", capacity)
         self._iterable = bool(iterable)
         self._return_list = bool(return_list)
-        self._in_process, self._drop_last, self._places = bool(use_multiprocess), bool(drop_last), 1
+        self._in_process, self.drop_last, self._places = bool(use_multiprocess), bool(drop_last), 1
         self._reader: Any = None
         self._pass: Any = None
         self._reading: Callable[[], Any] = lambda: None
@@ -121,7 +121,7 @@ class GeneratorLoader:
             )
         batches: Iterator[Any] = iter(self._begin())
         while step := list(itertools.islice(batches, self._places)):
-            if len(step) < self._places and self._drop_last:
+            if len(step) < self._places and self.drop_last:
                 return
             yield step if self._return_list else [feed for batch in step for feed in named(self.names, batch)]
 

@@ -13,12 +13,13 @@ from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
 from fleetrun._places import CPUPlace
-from fleetrun._types import Any, Fetches, Mapping, Program, Scope, Sequence
+from fleetrun._types import Any, Fetches, Program, Scope, Sequence
 from fleetrun.distributed.dataset._base import DatasetBase, may_be_empty
 from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static import groups, loose_shapes
 from fleetrun.static._runs import LOADERS, RUNS, unwritten
 from fleetrun.static.compiler import CompiledProgram
+from fleetrun.static.feeds import complete_feeds
 from fleetrun.static.fetch_handler import FetchHandler, Listener
 from fleetrun.static.lookups import tables_of_run
 from fleetrun.static.single_value import SingleValue
@@ -78,7 +79,7 @@ class Executor:
 
     def _run(self, compiled, program, feed, names, scope, return_numpy, return_merged):
         each = compiled.feeds(feed, LOADERS.of(program)) if _is_data_parallel(compiled) else [feed]
-        parts = [_arrays(program, _complete(program, part), scope) for part in each]
+        parts = [_arrays(program, part, scope) for part in complete_feeds(program, each)]
         if any([loose_shapes.fit(program, part) for part in parts]):
             RUNS.of(program).runner = None
             if _is_data_parallel(compiled):
@@ -93,7 +94,7 @@ class Executor:
         if training is not None:
             training.step_with(runner)
         fed: dict[str, Any] = {}
-        if parallel and len(parts) > 1:
+        if parallel and len(each) > 1:
             runner.run_each(parts)
         elif len(parts) > 1:
             what = f"Executor.run: feed has {len(parts)} parts for one replica"
@@ -335,28 +336,6 @@ def _program(program):
     if not isinstance(program, framework.Program):
         raise Error("config", f"{program!r} is not a program", "pass a paddle.static.Program")
     return program
-
-
-def _complete(program, feed):
-    """{name: array} of what is fed, and of what the program's DataLoaders have for the rest."""
-    if isinstance(feed, (list, tuple)):
-        if len(feed) > 1:
-            raise Error(
-                "config",
-                f"Executor.run: feed has {len(feed)} parts",
-                "there is one device: give it one {name: array}",
-            )
-        feed = feed[0] if feed else {}
-    if not isinstance(feed, (Mapping, type(None))):
-        raise Error("config", f"Executor.run: the feed is {type(feed).__name__}", "give it {name: array}")
-    feed = dict(feed or {})
-    for name in feed:
-        if not isinstance(name, str):
-            raise Error("config", f"Executor.run: feed {name!r} is not a name", "give it {name: array}")
-    for loader in LOADERS.of(program):
-        if any(name not in feed for name in loader.names):
-            feed = {**loader.take(), **feed}
-    return feed
 
 
 def _names(fetches):
