@@ -33,6 +33,7 @@ void read_batch(Reader in, std::uint64_t records, const std::function<void(LogRe
 void LogFeed::fresh() {
   next_ = {};
   reached_ = 0;
+  is_followed_ = false;
 }
 
 void LogFeed::open() {
@@ -75,6 +76,11 @@ void LogFeed::append(std::uint32_t kind, const BytePieces& payload) {
   changed_.notify_all();
 }
 
+bool LogFeed::is_followed() const {
+  const std::lock_guard lock(mutex_);
+  return is_followed_;
+}
+
 LogBatch LogFeed::take(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, patience, [this] { return woken_ || next_.records > 0; });
@@ -95,6 +101,7 @@ void LogFeed::reached(std::uint64_t record) {
   {
     const std::lock_guard lock(mutex_);
     reached_ = record;
+    is_followed_ = state_ == State::guarded;
     while (!waiting_.empty() && waiting_.front().first <= record) {
       safe.push_back(std::move(waiting_.front()));
       waiting_.pop_front();

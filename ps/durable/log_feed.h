@@ -35,6 +35,8 @@ class LogFeed {
   /// Who waits is called on this thread.
   void close();
   bool is_guarded() const;
+  /// Whether the standby has had all that was appended before it was guarded, and each answer since.
+  bool is_followed() const;
 
   void append(std::uint32_t kind, const BytePieces& payload);
   /// Calls `then` at once, or from the thread that has heard of the standby.
@@ -54,6 +56,7 @@ class LogFeed {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::closed;
+  bool is_followed_ = false;
   bool woken_ = false;
   LogBatch next_;
   std::uint64_t reached_ = 0;

@@ -193,7 +193,10 @@ void Server::State::make_checkpoint(std::uint64_t offer) {
   manifest.save = next_save(durable->directory);
   manifest.parts.resize(place.servers);
   std::uint64_t segment = 0;
-  Moment moment = take_moment([&] { segment = durable->log->rotate(); });
+  Moment moment = take_moment([&] {
+    segment = durable->log->rotate();
+    ++checkpoints;
+  });
   moment.kept.first_segment = segment;
   manifest.changes.number = moment.changes;
   PartWriter writer({durable->directory, manifest.save}, place);
@@ -341,7 +344,7 @@ void Server::State::replay_cut(Reader& in) {
   const auto trainer = in.value<std::uint32_t>();
   const SaveMode mode = save_mode_of(in.value<std::uint32_t>());
   told_cut.reset();
-  told_cut = std::make_shared<SavedCut>(SavedCut{trainer, moments});
+  told_cut = std::make_shared<SavedCut>(SavedCut{trainer, checkpoints, standbys});
   told_cut->cut = std::make_unique<TableCut>(current(), options.tables, mode);
   told_cut->cut->pass_over();
 }

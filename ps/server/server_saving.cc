@@ -170,18 +170,22 @@ void Server::State::end_save(const wire::Header& header, Reader& body) {
 }
 
 // Between changes, so that whoever follows the log does the same. Who has begun to follow since the cut has
-// not seen that, and begins anew.
+// not seen that, and begins anew; a log whose checkpoint is younger than the cut needs another checkpoint.
 void Server::State::settle(const SavedCut& saved) {
   if (!saved.cut->changes_rows()) return;
   WriteBarrierHold between_changes(write_barrier, kLongestHold);
-  const bool is_told = between_changes.cut([&] {
+  bool is_in_log = false, has_standby_seen = false;
+  between_changes.cut([&] {
     saved.cut->settle();
-    const bool has_been_told = saved.moment == moments;
-    if (has_been_told && log_is_open) keep(Kept::settled, {});
-    return has_been_told;
+    is_in_log = saved.checkpoints == checkpoints;
+    has_standby_seen = saved.standbys == standbys;
+    if (log_is_open && is_in_log) durable->log->append(static_cast<std::uint32_t>(Kept::settled), {});
+    if (following && has_standby_seen) following->feed.append(static_cast<std::uint32_t>(Kept::settled), {});
+    return true;
   });
-  if (is_told) return;
-  begin_standby_anew();
+  if (!has_standby_seen) begin_standby_anew();
+  if (is_in_log) return;
+  offered = 0;  // whoever reads the log to take the server over begins with the checkpoint
   if (durable) make_checkpoint();
 }
 
@@ -321,9 +325,10 @@ std::shared_ptr<SavedCut> Server::State::begin_cut(std::uint32_t trainer, SaveMo
     const std::shared_ptr<TableSet> set = current();
     const ChangeWindow window = changes.is_export() ? set->marks().mark(changes) : ChangeWindow{};
     saved->cut = std::make_unique<TableCut>(set, options.tables, mode, window);
-    saved->moment = moments;
+    saved->checkpoints = checkpoints;
+    saved->standbys = standbys;
     if (saved->cut->changes_rows()) keep_cut(trainer, mode);
-    return saved->moment;
+    return true;
   });
   return saved;
 }

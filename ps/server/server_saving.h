@@ -18,7 +18,7 @@ namespace fleetrun::ps {
 /// What a server has written of a save, and what is to happen to its rows once the save is durable.
 struct SavedCut {
   std::uint32_t trainer = 0;
-  std::uint64_t moment = 0;  // Server::State::moments, when it was cut
+  std::uint64_t checkpoints = 0, standbys = 0;  // those of Server::State, when it was cut
   std::unique_ptr<TableCut> cut = nullptr;
   std::unique_ptr<RemoteDirectory> remote = nullptr;  // where it goes, if that is not on this host
   std::unique_ptr<PartWriter> writer = nullptr;       // none for a checkpoint of Paddle's

@@ -20,6 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds kTryAgain{100}, kTryAgainWhatFailed{5000};
 constexpr std::chrono::milliseconds kSayThatAlone{2000};  // a holder that is started again is there sooner
 constexpr std::chrono::milliseconds kLookAround{50};      // whether the server is ending
+constexpr std::chrono::milliseconds kWaitForSave{2000};
 
 constexpr const char* kOtherTables = "the tables have become others";
 
@@ -81,7 +82,6 @@ Moment Server::State::take_moment(const std::function<void()>& at_once) {
     });
     kept.histories = write_barrier.histories();
     const std::shared_ptr<TableSet> set = current();
-    ++moments;
     Moment out{std::move(kept), TableCut(set, options.tables), set->marks().number()};
     write_barrier.open();
     return out;
@@ -142,6 +142,7 @@ bool Server::State::take_back() {
   following->stream = found.stream;
   following->feed.open();
   following->feed.guard();
+  following->feed.reached(0);
   recovery = Recovery{0, found.records, 0, barrier_service.go_on(), {}, options.standby.name()};
   return true;
 }
@@ -215,6 +216,20 @@ void Server::State::follow_on() {
   }
 }
 
+// At its end it changes rows, of which a standby that has begun meanwhile knows nothing. Not for long: a save
+// may take as long as the tables are large.
+void Server::State::wait_for_save() {
+  const auto deadline = std::chrono::steady_clock::now() + kWaitForSave;
+  const auto is_saving = [this] {
+    const std::lock_guard lock(mutex);
+    return saving || told_cut;
+  };
+  while (is_saving() && !following->ending && std::chrono::steady_clock::now() < deadline) {
+    std::unique_lock lock(following->mutex);
+    following->changed.wait_for(lock, kLookAround);
+  }
+}
+
 void Server::State::attach(Channel& channel) {
   Following& mine = *following;
   const std::string owner = owner_text(options, options);
@@ -222,7 +237,11 @@ void Server::State::attach(Channel& channel) {
     mine.generation =
         ask_back(channel, {options.rank, HandBack::claim}, owner).wait(mine).value<HandedBack>().generation;
   const std::uint64_t tables_then = other_tables;
-  Moment moment = take_moment([&] { mine.feed.open(); });
+  wait_for_save();
+  Moment moment = take_moment([&] {
+    mine.feed.open();
+    ++standbys;
+  });
   const PartPieces pieces(place, options.tables, std::move(moment.cut), named_state(moment.kept));
   mine.stream = make_incarnation();
   Bytes text;

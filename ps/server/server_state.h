@@ -95,7 +95,8 @@ struct Server::State {
   std::atomic<bool> is_handed_on{false};
   std::atomic<std::uint64_t> offered{0};
   std::atomic<std::uint64_t> other_tables{0};  // how often its tables have become others than the log says
-  std::uint64_t moments = 0;  // that checkpoints and the standby had; guarded by the frozen write barrier
+  // How many have begun; guarded by the frozen write barrier.
+  std::uint64_t checkpoints = 0, standbys = 0;
   struct Held;
   std::map<std::uint32_t, std::shared_ptr<Held>> held_states;  // by rank; shared with who is using one
   std::unique_ptr<Following> following;                        // where it has a standby
@@ -174,6 +175,7 @@ struct Server::State {
   void end_following() noexcept;
   void begin_standby_anew();
   void follow_on();
+  void wait_for_save();
   void attach(Channel& channel);
   void send_records(Channel& channel);
   bool leave_alone();

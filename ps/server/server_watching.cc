@@ -124,7 +124,7 @@ Message Server::State::who_waits(Reader& body) const {
 std::string Server::State::stat_text() const {
   return stat_json({options, *metrics, *current(), stale_requests, staleness.counts(),
                     barrier_service.waits().waits,
-                    following ? std::optional(following->feed.is_guarded()) : std::nullopt, held_stats()});
+                    following ? std::optional(following->feed.is_followed()) : std::nullopt, held_stats()});
 }
 
 std::string Server::stat() const {

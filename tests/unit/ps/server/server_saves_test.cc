@@ -46,7 +46,8 @@ std::vector<std::uint64_t> keys_of(std::size_t count) {
 struct Job {
   TempDir directory;
   bool has_standby;
-  bool dies_before_it_ends_a_save = false, standby_begins_in_a_save = false;
+  bool dies_before_it_ends_a_save = false, standby_begins_in_a_save = false,
+       makes_checkpoint_in_a_save = false;
   std::atomic<bool> is_reachable{true};  // server 1 for the standby
   std::atomic<int> followed{0};          // how often its standby began
   Server holder;
@@ -67,6 +68,8 @@ struct Job {
           is_reachable = true;
           wait_for_standby();
         }
+        if (rank == 0 && header.method == wire::Method::save_commit && makes_checkpoint_in_a_save)
+          server->make_checkpoint();
         of(rank).handle(header, std::move(in), std::move(respond));
       }));
     }
@@ -178,6 +181,29 @@ TEST_CASE("what a save has changed in rows is there after a kill, from the log o
       const std::vector<float> twice = job.statistics();
       job.start_again();
       CHECK(job.statistics() == twice);
+    }
+  }
+}
+
+TEST_CASE("a checkpoint that is made while a server saves leaves its standby as it is") {
+  for (const SaveMode mode : kModes) {
+    for (const bool from_standby : {false, true}) {
+      CAPTURE(static_cast<int>(mode));
+      CAPTURE(from_standby);
+      Job job(true);
+      job.wait_for_standby();
+      job.makes_checkpoint_in_a_save = true;
+      const int followed = job.followed;
+      job.train(mode);
+      const std::vector<float> before = job.statistics();
+      CHECK(job.followed == followed);
+      job.server.reset();
+      if (from_standby) std::filesystem::remove_all(job.directory.file("kept") + "/server-00000");
+      if (!from_standby) job.has_standby = false;
+      job.start_again();
+      CHECK(job.statistics() == before);
+      REQUIRE(job.server->recovery());
+      CHECK(job.server->recovery()->standby == (from_standby ? "server 1" : ""));
     }
   }
 }

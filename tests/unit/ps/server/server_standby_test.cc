@@ -38,6 +38,7 @@ struct Pair {
   TempDir directory;
   Mode mode;
   std::atomic<bool> is_cut{false};  // the way between them
+  std::function<void(const FollowHead&)> before_holder;
   Server holder;
 
   explicit Pair(Mode in_mode = Mode::async) : mode(in_mode), holder(options(1)) {}
@@ -55,6 +56,8 @@ struct Pair {
       return std::make_unique<DirectChannel>([this](Reader in, Respond respond) {
         if (is_cut) throw Error(ErrorKind::network, "nobody there");
         const wire::Header header = wire::read_header(in);
+        if (before_holder && header.method == wire::Method::follow)
+          before_holder(Reader(in).value<FollowHead>());
         holder.handle(header, std::move(in), std::move(respond));
       });
     };
@@ -141,6 +144,26 @@ TEST_CASE("a server whose directory is gone goes on from its standby, to the bit
       std::filesystem::remove_all(pair.directory.file("kept") + "/server-00000");
     }
   }
+}
+
+TEST_CASE("a standby follows once it has all, and not before") {
+  Pair pair;
+  Server* asked = nullptr;
+  std::atomic<int> on_the_way{0}, said_so{0};
+  pair.before_holder = [&](const FollowHead& head) {
+    if (head.what == FollowHead::records) return;
+    ++on_the_way;
+    if (asked->stat().find("\"follows\":true") != std::string::npos) ++said_so;
+  };
+  pair.is_cut = true;
+  Server server(pair.options(0));
+  asked = &server;
+  hello(server, Mode::async);
+  answer_of(server, push(1, 1));
+  pair.is_cut = false;
+  wait_for_standby(server);
+  CHECK(on_the_way >= 3);  // its beginning, its pieces, and that answers wait for it
+  CHECK(said_so == 0);
 }
 
 TEST_CASE("a standby that could not be reached has less than the directory, and is not asked") {
