@@ -350,6 +350,39 @@ made
 """, [(20, "argument", "build(self, x, size, name) has no argument width", ""),
       (21, "argument", "takes fewer arguments without a name", ""),
       (25, "name", "name 'missing' is not defined", "")]),
+    "fetched": (STATIC + """
+test = paddle.static.default_main_program().clone(for_test=True)
+loss = paddle.mean(paddle.static.nn.fc(x, 1))
+after = paddle.static.default_main_program().clone(for_test=True)
+exe = paddle.static.Executor()
+for batch in [1, 2]:
+    exe.run(feed={"x": batch}, fetch_list=[loss])
+    exe.run(after, feed={"x": batch}, fetch_list=[loss])
+    exe.run(test, feed={"x": batch}, fetch_list=[x])
+    exe.run(test, feed={"x": batch}, fetch_list=[x, loss])
+""", [(13, "refused", "the program has no variable 'mean_0.tmp_0'", "")]),
+    "evaluated": ("""import paddle.fluid as fluid
+act = "relu"
+eval("fluid.layers." + act)
+eval("fluid.layers." + act + "r")
+eval("no_such_name." + act)
+eval("x y"), eval("1 +" + input()), eval("nothing", {"nothing": 1})
+""", [(4, "name", "fleetrun has no paddle.fluid.layers.relur", "relu"),
+      (5, "name", "name 'no_such_name' is not defined", "")]),
+    "called": ("""import json, textwrap, yaml
+from PIL import Image
+textwrap.indent("a", prefix="b"), json.dumps({}, indent=1)
+textwrap.indent("a")
+json.dumps({}, no_such=1), textwrap.indent(*input())
+try:
+    textwrap.indent("a", "b", None, 1)
+except TypeError:
+    pass
+yaml.load(open("settings.json"))
+Image.BILINEAR, Image.NO_SUCH_FILTER
+""", [(4, "argument", "textwrap.indent() misses its argument prefix", ""),
+      (10, "argument", "yaml.load() misses its argument Loader", ""),
+      (11, "name", "module 'PIL.Image' has no attribute 'NO_SUCH_FILTER'", "")]),
     "endless": ("import paddle\ndef f(n):\n    return f(n + 1)\nf(0)\nwhile True:\n    f(1)\n", []),
 }
 

@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any
 
-from fleetrun._check import foreign, package
+from fleetrun._check import fetches, foreign, package
 from fleetrun._check.expressions import Expressions
 from fleetrun._check.findings import Finding
 from fleetrun._check.names import BuiltinMethod
@@ -97,7 +97,21 @@ class Calls(Expressions):
         if isinstance(function, Foreign) or function is UNKNOWN:
             self.around.note_call(getattr(function, "name", ""), _last_name(node.func), args)
         self.here = node  # arguments may have led through other statements
+        if isinstance(function, Foreign) and function.name == "builtins.eval" and isinstance(args[0], str):
+            return self._evaluated(args, node, frame)
         return self.applied(function, args, keywords, exact, node)
+
+    def _evaluated(self, args: list[Any], node: ast.Call, frame: Frame) -> Any:
+        """What eval(TEXT) gives. Throws: Caught, Exit."""
+        try:
+            body = ast.parse(args[0].strip(), mode="eval").body
+        except SyntaxError:
+            return UNKNOWN
+        if len(args) > 1:
+            return UNKNOWN
+        for each in ast.walk(body):
+            ast.copy_location(each, node)
+        return self.evaluate(body, frame)
 
     def _starts(self, values: list[Any]) -> None:
         """Notes the scripts that the words of a command name."""
@@ -152,6 +166,12 @@ class Calls(Expressions):
             return self._apply_to_layers(function.instance, args[0] if args else keywords.get("fn", UNKNOWN))
         self._load_or_save(function, args, keywords)
         result = package.call(function, what, args, keywords, exact, self.builds)
+        if package.is_variable(result) and result.real is None:
+            self.has_unbuilt = True
+        if exact and not self.has_unbuilt:
+            missing = fetches.missing(function, args, keywords)
+            if missing:
+                raise package.Refused("refused", f"the program has no variable {missing!r}", Error)
         if getattr(function, "__name__", "") == "distributed_optimizer" and isinstance(result, Made):
             inner = args[0] if args else keywords.get("optimizer", UNKNOWN)
             return Optimizers(result.cls, result.real, {}, inner)
@@ -204,6 +224,10 @@ class Calls(Expressions):
         if isinstance(function, BuiltinMethod):
             return self._builtin_method(function, args, keywords)
         if isinstance(function, Foreign):
+            why = foreign.why_not_called(function.name, args, keywords) if exact else None
+            if why is not None:
+                text = f"{function.name}() {package.why_not_bound(why)}"
+                self.report(self.here, "argument", text, "", TypeError)
             return self._foreign(function.name, args, keywords)
         self._hand_over(args, keywords, False)
         return UNKNOWN

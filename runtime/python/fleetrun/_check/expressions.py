@@ -139,13 +139,15 @@ class Expressions(Names):
 
     def operate(self, function: Any, values: list[Any], node: ast.AST) -> Any:
         """An operator on variables of a program. Throws: Caught."""
-        if not self.builds:
-            return Made(next(each.cls for each in values if isinstance(each, Made)))
         try:
-            return package.operate(function, values)
+            found = package.operate(function, values) if self.builds else None
         except package.Refused as refusal:
             self.refused(node, refusal)
+            found = None
+        if found is None or found.real is None:
+            self.has_unbuilt = True
             return Made(next(each.cls for each in values if isinstance(each, Made)))
+        return found
 
     def binary(self, op: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
         """left op right. Throws: Caught."""

@@ -6,6 +6,7 @@ import argparse
 import functools
 import importlib
 import importlib.util
+import inspect
 import json
 import math
 import os
@@ -60,11 +61,15 @@ def value_of(name: str) -> Any:
     return abstract(_VALUES[name]) if name in _VALUES else Foreign(name)
 
 
+# What scripts import beside Python's library that does nothing when it is imported.
+_READ = ("numpy", "PIL", "yaml", "six")
+
+
 @functools.cache
 def is_read(name: str) -> bool:
-    """Whether the name is one of a module whose names are known: of Python's library, or of numpy."""
+    """Whether the name is one of a module whose names are known: of Python's library, or of _READ."""
     top = name.partition(".")[0]
-    if (top not in sys.stdlib_module_names and top != "numpy") or top in _NOT_READ:
+    if (top not in sys.stdlib_module_names and top not in _READ) or top in _NOT_READ:
         return False
     try:
         return isinstance(importlib.import_module(name), types.ModuleType)
@@ -85,6 +90,19 @@ def lacks(module: str, name: str) -> str:
         first, _, rest = str(error).partition("\n")
         return "" if is_module else f"{first}; {rest.partition('. ')[0]}".removesuffix("; ")
     return ""
+
+
+def why_not_called(name: str, args: list[Any], keywords: dict[str, Any]) -> TypeError | None:
+    """Why a function of a module that is read does not take these arguments, where it does not."""
+    module, _, attribute = name.rpartition(".")
+    function = getattr(importlib.import_module(module), attribute, None) if is_read(module) else None
+    if not isinstance(function, types.FunctionType):
+        return None
+    try:
+        inspect.signature(function).bind(*args, **keywords)
+    except TypeError as error:
+        return error
+    return None
 
 
 def call(name: str, args: list[Any], keywords: dict[str, Any]) -> Any:

@@ -109,6 +109,7 @@ class Names:
         self.handlers: list[tuple[type[BaseException], ...]] = []
         self.module: Module = Module("__main__", script)
         self.uses_package = False
+        self.has_unbuilt = False  # whether a run's programs have what these have not
         self.dynamic: tuple[str, int, str] | None = None
 
     @property
