@@ -1,5 +1,8 @@
 """fluid.incubate.fleet.parameter_server.pslib: what of it is there, and what is refused."""
 
+import sys
+
+import flow
 import pytest
 
 HEAD = """
@@ -57,3 +60,36 @@ for entry in loss.program.training.plan.entries():
     assert {name for name, rule in rules.items() if rule == "summary"} == {
         "dn.batch_size", "dn.batch_sum", "dn.batch_square_sum"}
     assert len(rules) == 5
+
+
+def test_trainers_load_a_model_into_the_servers(tmp_path, start):
+    """By the names that pslib's daily jobs have for it."""
+    from fleetrun_job import find_fleetrun
+
+    flow.write(tmp_path, lines=40, after="""
+    from fleetrun.fluid.incubate.fleet.utils.fleet_util import FleetUtil
+    from fleetrun.fluid.incubate.fleet.parameter_server.pslib import fleet as pslib
+    def ask():
+        exe.infer_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[model.loss])
+        return exe.last_pass.fetch_means
+    if fleet.is_first_worker():
+        fleet.save_persistables(exe, "model")
+    fleet.barrier_worker()
+    said = ask()
+    util = FleetUtil("pslib")
+    for load in (lambda: util.load_fleet_model("model"), lambda: pslib.init_server("model", mode=0)):
+        fleet.barrier_worker()
+        exe.train_from_dataset(paddle.static.default_main_program(), dataset)
+        fleet.barrier_worker()
+        assert ask() != said
+        load()
+        assert ask() == said
+    print("came back", flush=True)""")
+    for _ in range(2):
+        job = start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable,
+                     "train.py", "1", "sync"])
+        output, _ = job.communicate(timeout=flow.LIMIT)
+        assert job.returncode == 0 and "came back" in output, output
+        script = tmp_path / "train.py"
+        text = script.read_text()
+        script.write_text(text.replace("fleet.init_server()", "fleet.init_server('model', mode=0)"))

@@ -279,11 +279,15 @@ class Fleet(Minimizing, Saving):
     # ---- servers ----
 
     def init_server(
-        self, dirname: str | os.PathLike[str] | None = None, var_names: Sequence[str] | None = None
+        self,
+        dirname: str | os.PathLike[str] | None = None,
+        var_names: Sequence[str] | None = None,
+        mode: int | str = 0,
     ) -> None:
         """Makes this server's tables and binds its endpoint; with `dirname` it starts from what
         save_persistables wrote, or save_inference_model, or from what a process alone saved, a file for each
-        variable (fluid.io.save_persistables). var_names: the rows of these tables alone.
+        variable (fluid.io.save_persistables). var_names: the rows of these tables alone. mode: accepted, a
+        save says in which it was made.
 
         Throws: Error(network) when the port is taken, Error(data) for a directory that does not hold the
         tables, Error(config) for a name that is not one of a table.

@@ -81,6 +81,17 @@ class PSLib(TranspilerFleet):
         once for each key."""
         return DownpourOptimizer(optimizer, strategy)
 
+    def init_server(self, model_dir: Any = None, **kwargs: Any) -> None:
+        """On a server today's. On trainers, which call it in pslib: once all are there, the first one loads
+        the model into the servers."""
+        if not the_fleet.is_worker():
+            the_fleet.init_server(model_dir, **kwargs)
+            return
+        the_fleet.barrier_worker()
+        if model_dir and the_fleet.is_first_worker():
+            the_fleet.load_model(model_dir, kwargs.get("mode", 0))
+        the_fleet.barrier_worker()
+
     def set_pull_local_thread_num(self, thread_num: int) -> None:
         """Accepted: a trainer's threads pull for themselves."""
 
