@@ -416,9 +416,9 @@ def test_a_script_that_is_missing_on_a_host_is_said_with_the_host(hosts, work):
     job = hosts.run("--hosts", "h1,h2", "--chdir", there, "missing.py")
     assert job.status == 127, job.err
     assert "missing.py" in job.err
-    job = hosts.run("--hosts", "h1", "--chdir", "/nonexistent", "missing.py")
+    job = hosts.run("--hosts", "h1", "--chdir", work.directory / "gone", "missing.py")
     assert job.status == 125
-    assert "directory /nonexistent: No such file or directory" in job.err
+    assert f"directory {work.directory}/gone: No such file or directory" in job.err
 
 
 @pytest.mark.parametrize("planted", [False, True])
