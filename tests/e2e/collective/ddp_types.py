@@ -1,4 +1,5 @@
 """Types of parameters, and buffers."""
+import contextlib
 import copy
 
 import torch
@@ -187,6 +188,53 @@ def evaluation_after_training_uses_rank_0s_buffers(side):
     with torch.no_grad():
         out = model(data(5))
     assert alike(out)
+
+
+class Shifted(nn.Module):
+    """Its output depends on what it has seen, unlike that of a batch norm that trains."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 1)
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.seen.mul_(0.5).add_(x.mean())
+        return self.linear(x) + self.seen
+
+
+@case
+def buffers_between_the_forwards_of_no_sync_are_the_ranks_own(side):
+    plain = Shifted()
+    model = side.wrap(copy.deepcopy(plain))
+    plain.load_state_dict(model.module.state_dict())
+    for step in range(3):
+        td.broadcast(plain.seen, 0)
+        for part in range(3):
+            x = data(side.rank, seed=10 * step + part) + side.rank
+            with model.no_sync() if part < 2 else contextlib.nullcontext():
+                out = model(x)
+                assert torch.equal(out, plain(x)), (step, part)
+                out.sum().backward()
+
+
+@case
+def buffers_of_join_are_those_of_the_last_rank_that_has_a_batch(side):
+    plain = Shifted()
+    model = side.wrap(copy.deepcopy(plain))
+    plain.load_state_dict(model.module.state_dict())
+    batches = [data(side.rank, seed=seed) + side.rank for seed in range(3 if side.rank == 0 else 2)]
+    with model.join():
+        outs = []
+        for x in batches:
+            outs.append(model(x))
+            outs[-1].sum().backward()
+    for step in range(3):
+        if step < 2:
+            td.broadcast(plain.seen, side.size - 1)
+        if step < len(batches):
+            assert torch.equal(outs[step], plain(batches[step])), step
 
 
 @case

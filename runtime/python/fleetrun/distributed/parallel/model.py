@@ -37,7 +37,7 @@ class DistributedDataParallel(torch.nn.Module):
 
     All ranks start from rank 0's parameters and buffers. Every rank makes the same number of backward passes
     (or says join()); which parameters a pass uses may differ. Buffers (of batch norm) are those of rank 0
-    before each forward whose gradients are averaged, and after its backward. A SyncBatchNorm normalizes over
+    after a backward that averages, and before the forward that comes next. A SyncBatchNorm normalizes over
     all ranks.
     Throws: Error(config) naming the rank whose module differs, Error(network) naming one that is gone,
     Error(data) from backward where ranks have drifted apart, or one raised in its backward.
@@ -80,6 +80,7 @@ class DistributedDataParallel(torch.nn.Module):
         self._uneven: UnevenInputs | None = None
         self._join_hook: JoinHook | None = None
         self._known = {id(parameter) for parameter in self.module.parameters()}
+        self._shares_next = True  # the last forward was one whose gradients are averaged
 
     def drop(self) -> None:
         """The ranks' generation is over: what is exchanged is planned again."""
@@ -161,13 +162,25 @@ class DistributedDataParallel(torch.nn.Module):
             options,
             self._ddp.gradient_as_bucket_view,
             self._hook,
-            self._share_buffers,
+            self._share_after,
         )
 
     def _share_buffers(self):
         """Everybody's are those of rank 0, or with join() of a rank that still has batches."""
         if self._ddp.broadcast_buffers:
             self._broadcast(self._buffers_here())
+
+    def _share_before(self, averages):
+        """A forward begins. Those behind the first one of no_sync(), and the one that ends it, go on with the
+        buffers that the rank has made, as with PyTorch's."""
+        if self._shares_next:
+            self._share_buffers()
+        self._shares_next = averages
+
+    def _share_after(self):
+        """With join() each rank goes on with its own: whose they are next shows who has a batch then."""
+        if self._uneven is None:
+            self._share_buffers()
 
     def _broadcast(self, tensors):
         root = self._uneven.root if self._uneven is not None else 0
@@ -213,8 +226,7 @@ class DistributedDataParallel(torch.nn.Module):
             self._reducer.arm(self.require_backward_grad_sync)
             if self._uneven is not None:
                 self._reducer.set_scale(self._uneven.scale)
-            if self.require_backward_grad_sync:
-                self._share_buffers()
+            self._share_before(self.require_backward_grad_sync)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -261,9 +273,10 @@ class DistributedDataParallel(torch.nn.Module):
         """Takes part in a step of those that have a batch. Whether anybody has."""
         assert self._uneven is not None
         has_any = self._uneven.meet(False, False)
-        if has_any and self._reducer is not None and self._uneven.averages:
-            self._share_buffers()
-            self._reducer.shadow()
+        if has_any and self._reducer is not None:
+            self._share_before(self._uneven.averages)
+            if self._uneven.averages:
+                self._reducer.shadow()
         return has_any
 
     def _share_end(self):
