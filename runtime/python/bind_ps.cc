@@ -286,6 +286,14 @@ void bind_ps(py::module_& module) {
           [](const ps::TableConfig& self) { return self.accessor.kind != ps::Accessor::Kind::plain; })
       .def("__str__", [](const ps::TableConfig& self) { return ps::describe(self); })
       .def_property_readonly(
+          "decays",
+          [](const ps::TableConfig& self) {
+            return std::map<std::string, float>{{"L1Decay", self.rule.l1_decay},
+                                                {"L2Decay", self.rule.l2_decay},
+                                                {"AdamW", self.rule.own_decay}};
+          },
+          "By how much its rule lets values decay, 0 where it does not.")
+      .def_property_readonly(
           "sparse", [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });
   bind_client(module);
   py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer",

@@ -294,6 +294,9 @@ class TableChoice():
 class TableConfig():
     """A table as servers and trainers agree on it."""
     @property
+    def decays(self) -> dict[str, float]:
+        """By how much its rule lets values decay, 0 where it does not."""
+    @property
     def has_statistics(self) -> bool: ...
     @property
     def id(self) -> int: ...

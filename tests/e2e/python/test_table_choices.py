@@ -292,3 +292,17 @@ except (paddle.Error, ValueError) as error:
     print(error)
 """)
     assert told in done.stdout, done.stdout
+
+
+def test_which_rows_decay_is_said_once_for_each_table(run):
+    """On servers and in one process; not of dense parameters, and not where a strategy chooses the rule."""
+    told = run(HEAD + """
+rule = {"rows": {"table_parameters.rows.accessor.embedx_sgd_param.name": "SparseNaiveSGDRule"}}
+for decay, chosen in ((paddle.regularizer.L2Decay(0.25), {}), (0.0, {}), (paddle.regularizer.L1Decay(0.5), rule)):
+    with paddle.static.program_guard(paddle.static.Program(), paddle.static.Program()):
+        strategy.sparse_table_configs = chosen
+        table(optimizer=paddle.optimizer.SGD(0.25, weight_decay=decay))
+""").stderr.splitlines()
+    assert [line for line in told if "decay" in line] == [
+        "fleetrun: warning: rows of table rows decay by L2Decay(0.25) in steps whose batches have them; "
+        "Paddle 1.8 lets all rows decay in each step"]

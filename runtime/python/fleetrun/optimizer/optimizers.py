@@ -12,7 +12,7 @@ from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer import rates
 from fleetrun.optimizer._parameters import moving, named, state_numbers, without_decay
-from fleetrun.optimizer._rows import say_what_is_dense
+from fleetrun.optimizer._rows import say_what_decays, say_what_is_dense
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static import differentiated
 from fleetrun.static.lookups import choices_of
@@ -269,6 +269,7 @@ class Optimizer:
             choices_of(main, tables or {}, mode),
             [other.plan for other in others],
         )
+        say_what_decays(plan)
         if rate.variable and rate.schedule is None and plan.tables():
             raise Error(
                 "config",
