@@ -57,6 +57,7 @@ print(cost.name, exe.run(fetch_list=["square_error_cost_0.tmp_1"])[0])
 op = block.ops[-1]
 print(op.type, op.output_arg_names, op.has_attr("none"), len(op.input_arg_names))
 program_to_code(fluid.Program())
+assert fluid.transpiler.details.program_utils.program_to_code is program_to_code
 
 x = layers.data("x", [2, 3])
 print(exe.run(feed={"x": numpy.ones((2, 3), "float32")}, fetch_list=[layers.scale(x, 2.0)])[0].shape)

@@ -20,4 +20,4 @@ def program_to_code(
     print(prog, file=fout)
 
 
-__getattr__, __dir__ = _lazy.attach(__name__)
+__getattr__, __dir__ = _lazy.attach(__name__, {"program_utils": "fluid._transpiled"})

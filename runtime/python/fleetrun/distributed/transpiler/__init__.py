@@ -43,6 +43,7 @@ release_memory = memory_optimize
 __getattr__, __dir__ = _lazy.attach(
     __name__,
     {
+        "details": "fluid._transpiled",
         **_lazy.names("distributed.fleet._program_transpiler", "DistributeTranspiler"),
         **_lazy.names("distributed.fleet._configs", "DistributeTranspilerConfig ServerRuntimeConfig"),
     },
