@@ -34,6 +34,10 @@ class LoDTensor(Elements):
         """Takes other values."""
         self.array = numpy.ascontiguousarray(array)
 
+    def __getitem__(self, index: Any) -> Any:
+        """The values at an index of the array."""
+        return self.array[index]
+
     def _is_initialized(self) -> bool:
         """Whether it has been given values."""
         return bool(self.array.size)

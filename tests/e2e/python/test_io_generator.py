@@ -29,7 +29,7 @@ def pass_over(made):
     return totals
 def plain(batch):
     if isinstance(batch, dict): return {key: plain(part) for key, part in batch.items()}
-    return batch.tolist() if isinstance(batch, np.ndarray) else [plain(part) for part in batch]
+    return [plain(part) for part in batch] if isinstance(batch, list) else np.asarray(batch).tolist()
 def refused(call, kind=paddle.Error):
     try:
         call()
@@ -91,11 +91,17 @@ assert [float(exe.run(feed=batch, fetch_list=[total])[0]) for batch in made()] =
 assert [plain(batch) for batch in made][2] == [{"x": [[4, 4, 4]], "y": [[4]]}], "a pass starts anew"
 as_list = loader(return_list=True).set_sample_generator(samples, 4)
 (batch,) = list(as_list())
-assert len(batch) == 1 and batch[0][0].dtype == np.float32 and batch[0][1].dtype == np.int64 and batch[0][1].shape == (4, 1)
+assert len(batch) == 1 and [(part.shape(), np.asarray(part).dtype.name) for part in batch[0]] == [
+    ([4, 3], "float32"), ([4, 1], "int64")]
+tensor = next(iter(made()))[0]["x"]
+assert isinstance(tensor, fluid.LoDTensor) and tensor.shape() == [2, 3] and tensor[1].tolist() == [1, 1, 1]
+first = made.__iter__()  # as Python 2 asks for batches
+assert [plain(first.next()), plain(made.next()), plain(next(made))] == [plain(batch) for batch in made]
+assert refused(made.next, StopIteration) == ""
 assert exe.run(feed={"x": np.zeros((1, 3), "float32"), "y": [[3]]}, fetch_list=[total])[0] == 3, "it has no part in the program"
 older = fluid.io.PyReader([x, y], 4)
 older.decorate_sample_list_generator(paddle.batch(samples, 4), places=paddle.CPUPlace())
-assert [len(batch[0]["x"]) for batch in older()] == [4, 1] and fluid.reader.PyReader is fluid.io.PyReader
+assert [batch[0]["x"].shape()[0] for batch in older()] == [4, 1] and fluid.reader.PyReader is fluid.io.PyReader
 net = paddle.io.DataLoader([(np.full(3, 2, "float32"), np.array([1]))] * 3, feed_list=[x, y], return_list=False, batch_size=3)
 assert [float(exe.run(feed=batch, fetch_list=[total])[0]) for batch in net] == [21]
 """)
@@ -148,7 +154,7 @@ def lists():
     for first in (0, 2):
         yield zip([np.full(3, i) for i in (first, first + 1)], (first, first + 1))
 made = loader(return_list=False).set_sample_list_generator(lists)
-assert [batch[0]["y"].ravel().tolist() for batch in made()] == [[0, 1], [2, 3]]
+assert [np.ravel(batch[0]["y"]).tolist() for batch in made()] == [[0, 1], [2, 3]]
 """)
 
 

@@ -89,7 +89,24 @@ def _produce(items, state):
         state.changed.notify_all()
 
 
-class LocalPass:
+class Loop:
+    """What `for` goes through, under the names that scripts call, too."""
+
+    def __init__(self, items):
+        self._items = items
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._items)
+
+    def next(self):
+        """__next__(), as Python 2 called it."""
+        return self.__next__()
+
+
+class LocalPass(Loop):
     """Batches made in this process: ahead of time by a thread, which keeps `ahead` of them ready, or with 0
     when asked for."""
 
@@ -100,9 +117,6 @@ class LocalPass:
         batches = _made_here(fetcher, tasks, self._stop)
         self._buffer = Buffer(batches, ahead) if ahead else None
         self._next = batches.__next__ if self._buffer is None else self._buffer.take
-
-    def __iter__(self):
-        return self
 
     def __next__(self):
         try:
@@ -139,7 +153,7 @@ def _made_here(fetcher, tasks, stop):
         yield batch
 
 
-class WorkerPass:
+class WorkerPass(Loop):
     """Batches made by Workers, in the order of the tasks: the workers take turns, and are asked in turn.
 
     Each worker has up to `ahead` tasks, so that batches are ready in shared memory while the script computes.
@@ -157,9 +171,6 @@ class WorkerPass:
         self._given = 0
         for turn in range(ahead * len(workers)):
             self._give(turn % len(workers))
-
-    def __iter__(self):
-        return self
 
     def __next__(self):
         try:

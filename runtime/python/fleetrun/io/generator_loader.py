@@ -34,8 +34,8 @@ class GeneratorLoader:
     """Reads ahead with a thread, up to `capacity` batches for the variables feed_list, from what one of the
     set_ functions was given: a reader, which is a function that gives an iterator.
 
-    iterable: `for batch in loader()` gives [{name: array}], or [[array, …]] with return_list, ready for
-    Executor.run(feed=). Otherwise the loader belongs to the program that is being built: start() begins a
+    iterable: `for batch in loader()` gives [{name: LoDTensor}], or [[LoDTensor, …]] with return_list, ready
+    for Executor.run(feed=). Otherwise the loader belongs to the program that is being built: start() begins a
     pass, each Executor.run of the program takes a batch, after the last one it throws core.EOFException, and
     reset() ends the pass, at any time. A reader that never ends is started once, so that nothing is refilled
     between epochs.
@@ -69,6 +69,7 @@ class GeneratorLoader:
         self._in_process, self.drop_last, self._places = bool(use_multiprocess), bool(drop_last), 1
         self._reader: Any = None
         self._pass: Any = None
+        self._loop: Any = None
         self._reading: Callable[[], Any] = lambda: None
         if not self._iterable:
             LOADERS.of(framework.default_main_program()).append(self)
@@ -119,10 +120,22 @@ class GeneratorLoader:
                 "DataLoader.from_generator(iterable=False) is not for a loop",
                 "call start() and then Executor.run without feed, or make it with iterable=True",
             )
-        batches: Iterator[Any] = iter(self._begin())
+        self._loop = _passes.Loop(self._steps(iter(self._begin())))
+        return self._loop
+
+    def __next__(self) -> Any:
+        """What the loop that iter() began last gives next. Throws: StopIteration, TypeError without one."""
+        if self._loop is None:
+            raise TypeError("next(DataLoader) before iter(DataLoader)")
+        return next(self._loop)
+
+    next = __next__  # Python 2's name
+
+    def _steps(self, batches):
         while step := list(itertools.islice(batches, self._places)):
             if len(step) < self._places and self.drop_last:
                 return
+            step = [[_tensor(part) for part in _parts(batch)] for batch in step]
             yield step if self._return_list else [feed for batch in step for feed in named(self.names, batch)]
 
     def start(self) -> None:
@@ -232,6 +245,19 @@ class PyReader:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._loader)
+
+    def __next__(self) -> Any:
+        return next(self._loader)
+
+    next = __next__
+
+
+def _parts(batch):
+    return batch if isinstance(batch, (list, tuple)) else [batch]
+
+
+def _tensor(part):
+    return part if isinstance(part, LoDTensor) else LoDTensor(part)
 
 
 def in_own_process(reader: Reader, ahead: int, collate: Callable[[Any], Any] | None = None) -> Iterator[Any]:
