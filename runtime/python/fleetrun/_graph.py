@@ -311,6 +311,11 @@ class Program(OneBlock):
         # By name: programs lie below what reads files.
         return importlib.import_module("fleetrun.static.serial").deserialize_program(binary_str)
 
+    @property
+    def desc(self) -> Any:
+        """What scripts write programs to files with: desc.serialize_to_string()."""
+        return importlib.import_module("fleetrun.static.serial").Desc(self)
+
     @classmethod
     def global_seed(cls, seed: int = 0) -> None:
         """paddle.seed()."""

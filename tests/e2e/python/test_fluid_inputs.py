@@ -264,6 +264,8 @@ fluid.io.save_inference_model("model", ["x"], [out], exe, export_for_deployment=
 program, names, fetches = fluid.io.load_inference_model("model", exe, pserver_endpoints=["127.0.0.1:1"])
 with open("model/__model__", "rb") as file:
     assert str(fluid.Program.parse_from_string(file.read())) == str(program)
+whole = fluid.default_main_program()
+assert str(fluid.Program.parse_from_string(whole.desc.serialize_to_string())) == str(whole)
 fluid.io.save_inference_model("apart", ["x"], [out], exe, program_only=True)
 fluid.io.save_persistables(exe, "apart")
 fluid.global_scope().find_var("fc_0.w_0").get_tensor().set(np.zeros((4, 1), "float32"), fluid.CPUPlace())

@@ -25,6 +25,17 @@ def serialize_program(
     return io._text_of(pruned, io.names_of(feed_vars), io.names_of(fetch_vars))
 
 
+class Desc:
+    """Program.desc."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def serialize_to_string(self) -> bytes:
+        """The whole program, for Program.parse_from_string() where it has no gradients."""
+        return io._text_of(self._program, [], [])
+
+
 def serialize_persistables(
     feed_vars: Fetches, fetch_vars: Fetches, executor: Any, program: Program | None = None, **kwargs: Any
 ) -> bytes:
