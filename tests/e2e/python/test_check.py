@@ -369,7 +369,7 @@ eval("no_such_name." + act)
 eval("x y"), eval("1 +" + input()), eval("nothing", {"nothing": 1})
 """, [(4, "name", "fleetrun has no paddle.fluid.layers.relur", "relu"),
       (5, "name", "name 'no_such_name' is not defined", "")]),
-    "called": ("""import json, textwrap, yaml
+    "called": ("""import json, numpy, textwrap, yaml
 from PIL import Image
 textwrap.indent("a", prefix="b"), json.dumps({}, indent=1)
 textwrap.indent("a")
@@ -380,6 +380,7 @@ except TypeError:
     pass
 yaml.load(open("settings.json"))
 Image.BILINEAR, Image.NO_SUCH_FILTER
+numpy.concatenate([[1], [2]]), numpy.concatenate()
 """, [(4, "argument", "textwrap.indent() misses its argument prefix", ""),
       (10, "argument", "yaml.load() misses its argument Loader", ""),
       (11, "name", "module 'PIL.Image' has no attribute 'NO_SUCH_FILTER'", "")]),

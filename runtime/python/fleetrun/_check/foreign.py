@@ -102,6 +102,8 @@ def why_not_called(name: str, args: list[Any], keywords: dict[str, Any]) -> Type
         inspect.signature(function).bind(*args, **keywords)
     except TypeError as error:
         return error
+    except ValueError:  # of what numpy wraps
+        return None
     return None
 
 
