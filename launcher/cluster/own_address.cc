@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -70,6 +71,16 @@ void wait_for_name(const std::string& host, const JobConfig& config, const WarnO
   }
 }
 
+/// `host`, by which others reach this one; where that name stands for a loopback address here (Debian's
+/// 127.0.1.1), another address of it, or the outward one.
+std::string outward_name(const std::string& host) {
+  const FoundAddresses found = look_up_now({host, 9});
+  const auto& addresses = found.addresses;
+  if (host == "localhost" || addresses.empty() || !is_loopback(addresses.front())) return host;
+  const auto outer = std::find_if_not(addresses.begin(), addresses.end(), is_loopback);
+  return to_endpoint(outer != addresses.end() ? *outer : rendezvous_addresses({host, 9}, found).front()).host;
+}
+
 }  // namespace
 
 std::string address_towards(const Endpoint& endpoint) {
@@ -115,6 +126,8 @@ JobConfig settle_rendezvous(JobConfig config, const WarnOfName& warn) {
     config.host = rendezvous.addresses[static_cast<std::size_t>(rank)];
     config.host_chosen = true;
   }
+  const std::string name = config.host;
+  if (config.host_chosen) config.host = outward_name(name);
   if (!config.host_chosen) {
     const bool etcd = rendezvous.kind == Rendezvous::Kind::etcd;
     const Endpoint place = etcd ? parse_etcd_address(rendezvous.etcd).endpoints.front() : rendezvous.master;
@@ -125,7 +138,7 @@ JobConfig settle_rendezvous(JobConfig config, const WarnOfName& warn) {
       config.host = to_endpoint(outward_address()).host;
     }
   }
-  if (rendezvous.node_name.empty()) rendezvous.node_name = named ? config.host : own_name();
+  if (rendezvous.node_name.empty()) rendezvous.node_name = named ? name : own_name();
   return config;
 }
 

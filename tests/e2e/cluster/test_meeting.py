@@ -8,6 +8,8 @@ import types
 
 import pytest
 
+from cluster_job import has_package, training_environment
+
 
 def environments(world):
     return {who: record["environment"] for who, record in world.items()}
@@ -224,6 +226,28 @@ def test_the_name_of_the_master_may_become_known_later(rig, team):
         assert team.finish() == {"h1": 0, "h2": 0}
     finally:
         names.write_text(known)
+
+
+@pytest.mark.skipif(not has_package(), reason="the package is not built")
+def test_hosts_that_know_themselves_as_loopback_reach_each_other(rig, team):
+    """As Debian's do: its own name is 127.0.1.1 on each of them."""
+    hosts = rig.hosts[:2]
+    script = rig.shared / "sum.py"
+    script.write_text("import numpy as np\nimport fleetrun.distributed as dist\ndist.init_parallel_env()\n"
+                      "value = np.ones(1)\ndist.all_reduce(value)\nprint('sum', value[0])\n")
+    known = (rig.directory / "etc" / "hosts").read_text()
+    try:
+        for host in hosts:
+            own = rig.shared / f"hosts.{host.name}"
+            own.write_text(known.replace(f"{host.address} ", "127.0.1.1 "))
+            host.run(["mount", "--bind", own, "/etc/hosts"], check=True)
+        jobs = [host.start("--ips=h1,h2", "--python", sys.executable, script,
+                           environment=training_environment(host)) for host in hosts]
+        assert [job.finish().status for job in jobs] == [0, 0]
+        assert jobs[0].out == "sum 2.0\n"
+    finally:
+        for host in hosts:
+            host.run(["umount", "/etc/hosts"])
 
 
 @pytest.mark.parametrize("endpoint", ["h1:29400", "h1", "[::1]:0", "localhost:0", "0.0.0.0:29400"])
