@@ -192,7 +192,8 @@ LoginFailure explain_srun(int exit_status, std::string_view said) {
   if (said.find("execve()") != std::string_view::npos && said.find("No such file") != std::string_view::npos)
     return {"there is no such fleetrun there (" + printable(last) + ")",
             "install it at the same path on all hosts, or name it with --path"};
-  return {last.empty() ? status : status + ": " + printable(last), ""};
+  return {last.empty() ? status : status + ": " + printable(last),
+          "where the allocation is gone, `env -u SLURM_JOB_ID fleetrun …` does not look at it"};
 }
 
 }  // namespace fleetrun::launcher

@@ -104,6 +104,8 @@ TEST_CASE("why srun started nothing is said in its own words") {
             "Exited with exit code 2\n")
             .hint == "install it at the same path on all hosts, or name it with --path");
   CHECK(explain_srun(137, "").reason == "srun ended with 137");
+  CHECK(explain_srun(1, "srun: error: Unable to confirm allocation for job 5: Invalid job id specified\n")
+            .hint == "where the allocation is gone, `env -u SLURM_JOB_ID fleetrun …` does not look at it");
 }
 
 }  // namespace fleetrun::launcher
