@@ -89,7 +89,7 @@ std::optional<NodeFile> node_file(const Environ& environ) {
 }
 
 std::string started_several_times(const Environ& environ) {
-  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE"}) {
     const std::string* value = environ.find(size);
     if (value && !value->empty() && *value != "1") return std::string(size) + " is " + printable(*value, 20);
   }

@@ -237,8 +237,9 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"PBS_JOBID OAR_JOB_ID LSB_JOBID JOB_ID", schedulers, "what such a job is called"},
     {"PRTE_MCA_prte_default_hostfile OMPI_MCA_orte_default_hostfile I_MPI_HYDRA_HOST_FILE HYDRA_HOST_FILE",
      schedulers, "the host file of Open MPI, Intel MPI or MPICH: read as --hostfile"},
-    {"OMPI_COMM_WORLD_SIZE PMI_SIZE PBS_NODENUM", schedulers,
-     "mpirun or pbsdsh starts fleetrun several times: each would start the job on all of these hosts"},
+    {"OMPI_COMM_WORLD_SIZE PMI_SIZE HOROVOD_SIZE PBS_NODENUM", schedulers,
+     "mpirun, horovodrun or pbsdsh starts fleetrun several times: "
+     "each would start the job on all of these hosts"},
     {"KUBERNETES_SERVICE_HOST", schedulers, "this is a pod of Kubernetes"},
     {"JOB_COMPLETION_INDEX JOB_INDEX JOBSET_NAME REPLICATED_JOB_NAME REPLICATED_JOB_REPLICAS", schedulers,
      "which pod of an indexed job, or of a JobSet, this is"},

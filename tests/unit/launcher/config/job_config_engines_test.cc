@@ -114,7 +114,7 @@ TEST_CASE("the hosts of PBS, LSF and Grid Engine are read from their file") {
   }
   SUBCASE("one of several fleetruns does not start the whole job") {
     for (const auto& [name, value] : {std::pair("OMPI_COMM_WORLD_SIZE", "2"), std::pair("PMI_SIZE", "2"),
-                                      std::pair("PBS_NODENUM", "1")}) {
+                                      std::pair("HOROVOD_SIZE", "2"), std::pair("PBS_NODENUM", "1")}) {
       const Environ environ = {{"PBS_NODEFILE", file("n1\nn2\n")}, {name, value}};
       CHECK_THROWS_WITH_AS(configured(environ), doctest::Contains("each would start the whole job"), Error);
       CHECK_FALSE(configured(environ, {{"nnodes", "1"}}).host_list.given());
