@@ -313,3 +313,50 @@ from paddle.batch import batch as function
 for made in (batch, paddle.batch, function):
     assert list(made(lambda: iter(range(3)), 2)()) == [[0, 1], [2]]
 """, PYTHONPATH=f"{package}/_compat")
+
+
+PLOTTED = """
+import sys
+import types
+import paddle.fluid as fluid
+
+calls = []
+drawing = types.ModuleType("matplotlib.pyplot")
+for name in ("plot", "legend", "savefig", "clear"):
+    setattr(drawing, name, lambda *words, _name=name, **more: calls.append((_name, *words)))
+drawing.gcf = lambda: drawing
+sys.modules["matplotlib"] = types.ModuleType("matplotlib")
+sys.modules["matplotlib"].pyplot = sys.modules["matplotlib.pyplot"] = drawing
+from paddle.utils.plot import Ploter
+
+curves = Ploter("train", "test", "none")
+for step in range(2):
+    curves.append("train", step, step / 2)
+curves.append("test", 1, 5)
+curves.plot("curves.png")
+assert calls == [("plot", [0, 1], [0.0, 0.5]), ("plot", [1], [5]), ("legend", ["train", "test"]),
+                 ("savefig", "curves.png"), ("clear",)], calls
+curves.reset()
+calls.clear()
+curves.plot()
+assert calls == [("legend", []), ("clear",)], calls
+try:
+    curves.append("other", 1, 1)
+except KeyError as error:
+    print("no curve", error)
+"""
+
+
+def test_curves_are_drawn_as_tutorials_of_paddle_1_draw_them(run, package):
+    assert run(PLOTTED, PYTHONPATH=f"{package}/_compat").stdout == "no curve 'other'\n"
+    alone = """
+import sys
+
+sys.modules["matplotlib"] = sys.modules["matplotlib.pyplot"] = None  # is not installed
+from paddle.utils.plot import Ploter
+
+curves = Ploter("a")
+curves.append("a", 1, 2)
+curves.plot("a.png")
+"""
+    assert "draws nothing: matplotlib is not installed" in run(alone, PYTHONPATH=f"{package}/_compat").stderr

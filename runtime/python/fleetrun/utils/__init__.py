@@ -8,6 +8,7 @@ __getattr__, __dir__ = _lazy.attach(
         "unique_name": "utils.unique_name",
         "profiler": "utils.profiler",
         "download": "utils.download",
+        "plot": "utils.plot",
         "install_check": "utils.install_check",
         "run_check": "utils.install_check:run_check",
         "require_version": "_places:require_version",
