@@ -99,7 +99,11 @@ def sparse_gradients(side):
     model(ids).sum().backward()
     plain(ids).sum().backward()
     expected = mean(plain.weight.grad.to_dense())
-    assert torch.allclose(model.module.weight.grad.to_dense(), expected)
+    found = model.module.weight.grad
+    assert torch.allclose(found.to_dense(), expected)
+    # Each row once: scripts read these, and compute with them.
+    assert found.indices().tolist() == [expected.any(1).nonzero().view(-1).tolist()]
+    assert torch.allclose(found.values(), expected[found.indices()[0]])
 
 
 @case

@@ -153,8 +153,8 @@ class Bucket:
 
 
 class RowBucket:
-    """The sparse gradient of one parameter: the ranks' rows behind each other, divided by the number of
-    ranks."""
+    """The sparse gradient of one parameter: the ranks' rows, those of a place added up, divided by the number
+    of ranks."""
 
     def __init__(self, parameter: torch.nn.Parameter, communicator: _native.Communicator) -> None:
         self.parameters = [parameter]
@@ -197,7 +197,8 @@ class RowBucket:
         all_values = self._gather(values, [count * width for count in counts]).view(-1, *parameter.shape[1:])
         all_values *= self.scale / self._communicator.size
         if not is_muted:
-            parameter.grad = torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, parameter.shape)
+            found = torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, parameter.shape)
+            parameter.grad = found.coalesce()
         return 1
 
     def _gather(self, values, counts):
