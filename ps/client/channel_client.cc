@@ -78,8 +78,14 @@ bool ChannelClient::tell_waits() {
     return false;  // the call itself says what is wrong with the server
   }
   if (text.empty()) return false;
-  if (!has_told_waits_.exchange(true))
-    options_.warn("no trainer goes on: " + text + "; all trainers must make these calls in the same order");
+  if (has_told_waits_.exchange(true)) return true;
+  if (options_.mode == Mode::sync && !before_.is_idle())
+    throw Error(ErrorKind::config,
+                "trainer " + std::to_string(options_.trainer) + std::string(kCannotGoOnAlone) +
+                    "it was started again, and now no trainer goes on: " + text,
+                "a script that is started again begins with the pass that was under way, or an earlier one; "
+                "passes over the same data are counted from the first");
+  options_.warn("no trainer goes on: " + text + "; all trainers must make these calls in the same order");
   return true;
 }
 

@@ -7,6 +7,7 @@
 namespace fleetrun::ps {
 
 PendingCalls::~PendingCalls() {
+  tell_ = nullptr;
   if (!waited_) wait_for_endings();
 }
 

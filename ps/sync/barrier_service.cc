@@ -105,6 +105,7 @@ void BarrierService::come(const Newcomer& newcomer, bool succeeds, std::uint64_t
     if ((newcomer.arrival & wire::kCountsEpochs) != 0) counted_.expect(trainer);
     return drop(trainer, error, answers);
   }
+  came_again_.insert(trainer);
   std::vector<Respond> waiting = epoch_.take_over(trainer);
   for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
@@ -114,6 +115,7 @@ void BarrierService::forget(std::uint32_t trainer) {
   for (auto& completed : completed_) completed.erase(trainer);
   sums_.forget(trainer);
   counted_.forget(trainer);
+  came_again_.erase(trainer);
 }
 
 bool BarrierService::goes_on(std::uint32_t trainer) const {
@@ -473,6 +475,18 @@ void BarrierService::keep_round(Kind kind, const BarrierRounds::Round& round) co
   keep(done);
 }
 
+// Passes over the same data look alike: who leaves some out when it is started again has too few in the end.
+void BarrierService::check_nobody_ended_early() const {
+  for (const std::uint32_t trainer : came_again_) {
+    if (!trainer_registry_.is_done(trainer)) continue;
+    throw Error(ErrorKind::config,
+                "trainer " + std::to_string(trainer) + std::string(kCannotGoOnAlone) +
+                    "it was started again, and has ended before the last pass of the others",
+                "a script that is started again begins with the pass that was under way, or an earlier one; "
+                "passes over the same data are counted from the first");
+  }
+}
+
 void BarrierService::begin_epoch(const BarrierRounds::Round& round) {
   std::map<std::uint32_t, std::uint32_t> threads;
   for (const auto& [trainer, entry] : round) {
@@ -488,6 +502,7 @@ void BarrierService::begin_epoch(const BarrierRounds::Round& round) {
 void BarrierService::complete_round(Kind kind, BarrierRounds::Round round, Answers& answers) {
   auto outcome = std::make_shared<Outcome>(Message());
   try {
+    if (kind == Kind::begin_epoch) check_nobody_ended_early();
     keep_round(kind, round);
     for (const auto& [trainer, entry] : round) trainer_registry_.join(trainer);
     if (kind == Kind::all_reduce) *outcome = sum(round, trainer_registry_.is_in_place());

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -152,6 +153,7 @@ class BarrierService {
     if (hooks_.keep) hooks_.keep(event);
   }
   void keep_round(Kind kind, const BarrierRounds::Round& round) const;
+  void check_nobody_ended_early() const;
   void begin_epoch(const BarrierRounds::Round& round);
   void join_epoch(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
   void come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers);
@@ -176,7 +178,8 @@ class BarrierService {
   std::map<std::uint32_t, Respond> attending_;
   std::array<BarrierRounds, kKinds> barrier_rounds_;
   std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last
-  SumHistory sums_;  // where another process may ask for them
+  std::set<std::uint32_t> came_again_;  // whose script may have left out what the process before it did
+  SumHistory sums_;                     // where another process may ask for them
   SyncEpoch epoch_;
   CountedEpochs counted_;
   std::vector<std::function<void()>> when_applied_;  // the step that is being applied

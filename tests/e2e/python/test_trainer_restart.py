@@ -18,6 +18,8 @@ import fleetrun.distributed.fleet as fleet
 PLAN, DATASET, SCRIPT, STEPS = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3], 6
 paddle.enable_static()
 paddle.seed(1)
+if SCRIPT == "leaves out":
+    os.environ["FLEETRUN_PS_WAIT_WARNING"] = "1"
 fleet.init(is_collective=False)
 ids = paddle.static.data(name="ids", shape=[None, 1], dtype="int64", lod_level=1)
 x = paddle.static.data(name="x", shape=[None, 4], dtype="float32")
@@ -48,6 +50,8 @@ else:
     if DATASET == "InMemoryDataset":
         dataset.load_into_memory()
     for now in (1, 2):
+        if SCRIPT == "leaves out" and (rank, lives, now) == (1, 1, 1):
+            continue
         if SCRIPT == "resumes":
             dataset.set_filelist(fleet.util.get_file_shard([f"part-{i + 3 * (now - 1)}" for i in range(3)]))
             if os.path.exists(f"done-{rank}-{now}"):
@@ -84,14 +88,15 @@ def write_data(directory):
                 file.write(f"{many} {ids} 4 {values} 1 {(i % 5) / 5:.1f}\n")
 
 
-def train(directory, dataset, plan, *flags, script="repeats"):
+def train(directory, dataset, plan, *flags, script="repeats", lives=None):
     """What the trainers saw, the files of the saved model, and what the job said. A script that "resumes" has
-    files of its own for each pass, and leaves out those that it has behind it."""
+    files of its own for each pass, and leaves out those that it has behind it; one that "leaves out" does so
+    with the first pass of two over the same files when it is started again alone."""
     directory.mkdir()
     write_data(directory)
     (directory / "reader.py").write_text(READER)
     arguments = [json.dumps(plan), dataset, script]
-    text = run(directory, TRAIN, 1, plan, arguments, "--restart=trainer=process", *flags)
+    text = run(directory, TRAIN, 1, plan, arguments, "--restart=trainer=process", *flags, lives=lives)
     seen = [json.loads((directory / f"seen-{rank}").read_text()) for rank in range(2)]
     model = {path.name: path.read_bytes() for path in sorted(directory.glob("model/**/*")) if path.is_file()}
     assert model
@@ -116,6 +121,15 @@ def test_a_script_that_leaves_out_the_pass_that_it_has_behind_it_goes_on_in_the_
     assert seen[0] == calm_seen[0] and seen[1] == calm_seen[1][1:], said
     assert killed == calm, said
     assert "batches that were done before" in said
+
+
+def test_a_script_that_leaves_out_a_pass_over_the_same_files_is_refused_and_all_begin_anew(tmp_path):
+    calm_seen, calm, _ = train(tmp_path / "calm", "QueueDataset", [], script="leaves out")
+    seen, killed, said = train(tmp_path / "killed", "QueueDataset", [[2, 1]], script="leaves out", lives=3)
+    assert seen == calm_seen and killed == calm, said
+    assert "it was started again alone, and cannot go on without the others" in said
+    logs = "".join(path.read_text() for path in (tmp_path / "killed").rglob("workerlog.1*"))
+    assert "trainer 1 cannot go on alone: it was started again, and now no trainer goes on" in logs
 
 
 def test_a_global_shuffle_that_the_other_trainers_have_behind_them_is_refused():

@@ -496,6 +496,27 @@ TEST_CASE("in sync mode a script that goes on with other data is refused") {
   }
 }
 
+TEST_CASE("in sync mode a script that leaves out one of two equal passes is refused") {
+  const Job job;
+  const Servers servers = start_servers(job);
+  Life others, lives[2];
+  const auto other = connect(others, servers, job.mode, 1, 1);
+  auto client = connect(lives[0], servers, job.mode, 0, 7);
+  for (int pass = 1; pass <= 2; ++pass) {
+    std::jthread also([&] { other->begin_epoch({kThreads, 7}); });
+    client->begin_epoch({kThreads, 7});
+    also.join();
+    for (std::uint32_t t = 0; t < kThreads; ++t) other->leave_epoch(t);
+    for (std::uint32_t t = 0; pass == 1 && t < kThreads; ++t) client->leave_epoch(t);
+  }
+  servers[0]->lost(0, 7);
+  client = connect(lives[1], servers, job.mode, 0, 8);
+  client->begin_epoch({kThreads, 7});  // to the script the second, and taken for the first
+  client->goodbye();
+  const std::string said = text_of([&] { other->begin_epoch({kThreads, 7}); });
+  CHECK(said.starts_with("trainer 0 cannot go on alone: it was started again, and has ended before"));
+}
+
 TEST_CASE("so may one that waits for nobody") {
   for (const TrainerMode& mode : {mode_of(Mode::async), mode_of(Mode::async, 1, 3), mode_of(Mode::half_async),
                                   mode_of(Mode::geo, 1), mode_of(Mode::geo, 2), mode_of(Mode::geo, 100)}) {
