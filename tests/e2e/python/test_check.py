@@ -361,6 +361,12 @@ for batch in [1, 2]:
     exe.run(test, feed={"x": batch}, fetch_list=[x])
     exe.run(test, feed={"x": batch}, fetch_list=[x, loss])
 """, [(13, "refused", "the program has no variable 'mean_0.tmp_0'", "")]),
+    "operators": (STATIC + """
+loss = paddle.mean(x)
+for op in paddle.static.default_main_program().global_block().ops:
+    op.all_attrs(), op.has_attr("axis"), op.type
+    op.no_such_name
+""", [(8, "name", "'Operator' object has no attribute 'no_such_name'", "")]),
     "evaluated": ("""import paddle.fluid as fluid
 act = "relu"
 eval("fluid.layers." + act)

@@ -153,7 +153,7 @@ def member(made: Made, name: str) -> Any:
     if isinstance(found, (staticmethod, classmethod)):
         return getattr(made.cls, name)
     if inspect.isroutine(found):
-        return Bound(made, name, found)
+        return Bound(made, name, getattr(found, "__func__", found))  # C++'s methods are no keys of a cache
     if made.real is None and _settings(made.cls):
         made.real = _plain(made.cls)
     if made.real is not None and _kept(made.cls):
