@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "runtime/base/error.h"
 #include "runtime/python/bindings.h"
@@ -27,6 +28,10 @@ void translate(std::exception_ptr raised) {
     if (raised) std::rethrow_exception(raised);
   } catch (const Error& error) {
     raise_in_python(error);
+  } catch (const std::system_error& error) {  // of std::thread: what else fails is an Error
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    raise_in_python(Error(ErrorKind::host, "a thread cannot be started: " + error.code().message(),
+                          "raise the limit on processes (ulimit -u, or the container's), or start fewer"));
   }
 }
 

@@ -392,3 +392,20 @@ except Exception as error:
     assert result.status == 1
     assert ("network" in result.logs[0] and "rank 1" in result.logs[0]
             and "has left" not in result.logs[0]), result.logs[0]
+
+
+def test_a_thread_that_cannot_be_had_is_an_error_that_says_so(job):
+    """As in containers and on login nodes with a low limit of processes."""
+    job(NUMPY + """
+import os, resource
+if os.geteuid() == 0:
+    os.setuid(65534)  # root has no such limit
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+try:
+    dist.all_reduce(np.ones(1), group=dist.new_group([0, 1]))
+except RuntimeError as error:
+    assert error.what == "a thread cannot be started: Resource temporarily unavailable", error
+    assert "ulimit -u" in error.hint
+    print("done", flush=True)
+    os._exit(0)
+""", 2).succeeded()
