@@ -44,6 +44,7 @@ CoordinatorSettings coordinator_settings(const JobConfig& config) {
   settings.expected = rendezvous.addresses;
   if (rendezvous.join_timeout.count() > 0) settings.join_timeout = rendezvous.join_timeout;
   if (rendezvous.elastic_timeout.count() > 0) settings.elastic_timeout = rendezvous.elastic_timeout;
+  if (config.torchrun) settings.last_call = config.torchrun->last_call;
   settings.prepare_timeout = longest_grace(config) + kSweep;
   return settings;
 }

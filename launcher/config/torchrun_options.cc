@@ -31,7 +31,7 @@ constexpr Flag kFlags[] = {
     {"rdzv-backend", 0, Takes::text, "static", "how hosts meet: static, c10d, or etcd (an etcd v3)"},
     {"rdzv-endpoint", 0, Takes::text, "", "where they meet: HOST:PORT"},
     {"rdzv-id", 0, Takes::text, "none", "id of the run"},
-    {"rdzv-conf", 0, Takes::text, "", "NAME=VALUE,…, of which join_timeout counts"},
+    {"rdzv-conf", 0, Takes::text, "", "NAME=VALUE,…, of which join_timeout and last_call_timeout count"},
     {"standalone", 0, Takes::nothing, "0", "a job on this host alone"},
     {"max-restarts", 0, Takes::number, "0", "restarts of all processes before the job fails"},
     {"monitor-interval", 0, Takes::seconds, "0.1", "no effect: deaths are seen when they happen"},
@@ -266,7 +266,7 @@ bool several_hosts(const Given& given) {
   return most.value_or(1) > 1;
 }
 
-/// The one of rdzv-conf that has a meaning here. Quotes that a shell did not take away are passed over.
+/// One of rdzv-conf that has a meaning here. Quotes that a shell did not take away are passed over.
 std::optional<std::string> conf_value(const Given& given, std::string_view name) {
   for (std::string part : split(given["rdzv-conf"], ',')) {
     std::erase(part, '\'');
@@ -379,6 +379,8 @@ TorchrunCommand read_torchrun_command(const std::vector<std::string>& words, con
     settings.prefix = environ.value_or("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "");
   if (settings.prefix.empty()) settings.prefix = "[${role_name}${local_rank}]:";
   settings.log_dir = given["log-dir"];
+  if (const auto seconds = conf_value(given, "last_call_timeout"))
+    settings.last_call = std::chrono::milliseconds(*parse_duration_ms(*seconds));
   settings.virtual_local_rank = given.is_on("virtual-local-rank");
   settings.visible_devices =
       environ.value_or("HIP_VISIBLE_DEVICES", environ.value_or("CUDA_VISIBLE_DEVICES", ""));

@@ -7,6 +7,7 @@
 // RUN is made in --log-dir and named after the run's id.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -32,10 +33,11 @@ struct StreamsByRank {
 
 struct TorchrunSettings {
   StreamsByRank redirects, tee;
-  std::set<int> shown;    // local ranks; empty: all
-  std::string prefix;     // before lines of --tee: "[${role_name}${local_rank}]:"
-  std::string log_dir;    // as given; empty: a temporary one
-  std::string directory;  // RUN, absolute; empty: there is none (--log-dir=/dev/null)
+  std::set<int> shown;                          // local ranks; empty: all
+  std::string prefix;                           // before lines of --tee: "[${role_name}${local_rank}]:"
+  std::string log_dir;                          // as given; empty: a temporary one
+  std::string directory;                        // RUN, absolute; empty: there is none (--log-dir=/dev/null)
+  std::chrono::milliseconds last_call{30'000};  // for more hosts, once the least number is there
   bool virtual_local_rank = false;
   std::string visible_devices;  // of virtual local ranks: the list that fleetrun inherited
   bool operator==(const TorchrunSettings&) const = default;

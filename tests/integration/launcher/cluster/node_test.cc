@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "launcher/cluster/join.h"
+#include "launcher/cluster/node_settings.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/membership.h"
 #include "launcher/model/world.h"
@@ -236,6 +237,16 @@ TEST_CASE("a master whose name is not known is waited for, and named when the ti
   job.until([&] { return node.end.has_value(); });
   CHECK(node.end->exit_status == 125);
   CHECK(node.end->why.find("the name no-such-host.invalid is not known here: ") == 0);
+}
+
+TEST_CASE("torchrun's hosts wait for more than the least as long as torchrun has it") {
+  JobConfig config;
+  const auto own = coordinator_settings(config).last_call;
+  config.torchrun.emplace();
+  CHECK(coordinator_settings(config).last_call == 30s);
+  config.torchrun->last_call = 1s;
+  CHECK(coordinator_settings(config).last_call == 1s);
+  CHECK(own == 2s);
 }
 
 TEST_CASE("whoever may take the coordinator's place is found at a port of the user's range") {

@@ -153,6 +153,8 @@ TEST_CASE("where hosts meet: nowhere for one, at the master's address, at an end
   CHECK(elastic.rendezvous.elastic);
   CHECK(elastic.rendezvous.master == Endpoint{"h", 29400});
   CHECK(elastic.rendezvous.join_timeout == std::chrono::seconds(5));
+  CHECK(command({"--rdzv-conf=last_call_timeout=1"}).settings.last_call == std::chrono::seconds(1));
+  CHECK(command({}).settings.last_call == std::chrono::seconds(30));
   CHECK(config({"--nnodes=2", "--rdzv-backend=c10d"}).rendezvous.master == Endpoint{"localhost", 29400});
   CHECK(config({"--rdzv-backend=c10d"}).rendezvous.kind == Rendezvous::Kind::none);
   CHECK(refusal({"--rdzv-backend=etcd"}) == "--rdzv-backend=etcd needs an endpoint");
