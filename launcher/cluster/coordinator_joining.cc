@@ -70,21 +70,25 @@ std::optional<Refused> rank_taken(State& state, const Hello& hello) {
   return std::nullopt;
 }
 
-/// A new launcher of a host that the job waits for.
-bool is_back(const State& state, const Hello& hello) {
-  return std::ranges::any_of(
-      state.nodes, [&hello](const auto& node) { return node->suspected && node->name == hello.name; });
+/// Nobody's place is free, or may become so: all hosts of a full world are here, and answer.
+bool is_full(const State& state) {
+  if (!state.journal.world) return false;
+  const std::vector<Member>& members = state.journal.world->members;
+  return members.size() == static_cast<std::size_t>(state.settings.nodes.max) &&
+         std::ranges::all_of(members, [&state](const Member& member) {
+           return std::ranges::any_of(state.nodes, [&](const auto& node) {
+             return node->node == member.node && node->connection != 0 && !node->suspected;
+           });
+         });
 }
 
 /// A job that ends when it loses a host takes nobody in any more once it has all of them: whoever comes then
 /// belongs to another job, and would end with this one's status and without having run.
 std::optional<Refused> superfluous(const State& state, const Hello& hello) {
-  const auto max = static_cast<std::size_t>(state.settings.nodes.max);
-  if (hello.world != 0 || !ends_at_a_loss(state) || !state.journal.world ||
-      state.journal.world->members.size() < max || is_back(state, hello))
-    return std::nullopt;
-  return Refused{"the job that meets here has all its " + counted(max, "host") + ", and " + hello.name +
-                     " came after them",
+  if (hello.world != 0 || !ends_at_a_loss(state) || !is_full(state)) return std::nullopt;
+  return Refused{"the job that meets here has all its " +
+                     counted(static_cast<std::size_t>(state.settings.nodes.max), "host") + ", and " +
+                     hello.name + " came after them",
                  "give each job a --master port of its own, or wait until that one has ended", kRefusal};
 }
 
