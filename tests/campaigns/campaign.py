@@ -46,6 +46,15 @@ class Turn:
                                     stderr=errors,
                                     stdin=subprocess.DEVNULL, env=self.environment(), **popen)
 
+    def wait_for_end(self, process, seconds, shown):
+        """None where the process ends in time, with 0; else what went wrong, and the end of what it said."""
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return f"it hangs: {self.said()[-shown:]}"
+        return f"status {status}: {self.said()[-shown:]}" if status != 0 else None
+
     def said(self):
         return (self.directory / "stderr").read_text(errors="replace")
 

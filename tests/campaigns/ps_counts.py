@@ -22,7 +22,7 @@ import ps_jobs
 from ps_jobs import compare, state
 
 KEYS = 60
-HERE = pathlib.Path(__file__).parent
+SCRIPT = pathlib.Path(__file__).parent / "ps_counts_train.py"
 
 
 def make_job(random):
@@ -251,7 +251,6 @@ def judge_job(job, judge, said, saves):
 
 
 def run(turn):
-    ps_jobs.SCRIPT = HERE / "ps_counts_train.py"
     job = make_job(turn.random)
     examples = make_examples(turn.random, job)
     for name, lines in examples.items():
@@ -260,7 +259,7 @@ def run(turn):
         ]
         (turn.directory / name).write_text("".join(text))
     judge, saves = Judge(job, examples), {}
-    wrong, said, _ = ps_jobs.start(turn, job, "first")
+    wrong, said, _ = ps_jobs.start(turn, job, "first", SCRIPT)
     wrong = wrong or judge_job(job, judge, said, saves)
     if not wrong and saves and job["mode"] in ("sync", "async") and job["table"] != "filter":
         name = turn.random.choice(list(saves))
@@ -278,7 +277,7 @@ def run(turn):
         }
         judge = Judge(second, examples)
         judge.rows = {key: dict(row) for key, row in rows.items()}
-        wrong, said, _ = ps_jobs.start(turn, second, "second")
+        wrong, said, _ = ps_jobs.start(turn, second, "second", SCRIPT)
         wrong = wrong or judge_job(second, judge, said, {})
         wrong = wrong and f"from {name}: {wrong}"
     if wrong and os.environ.get("KEEP"):

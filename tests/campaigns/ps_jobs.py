@@ -253,11 +253,11 @@ def kill_some(turn, job, process):
     return killed
 
 
-def start(turn, job, name):
+def start(turn, job, name, script=SCRIPT):
     """Runs a job to its end: (what went wrong or None, what each trainer said, their logs)"""
     directory = turn.directory
     (directory / "job.json").write_text(json.dumps(job))
-    shutil.copy(SCRIPT, directory / "train.py")
+    shutil.copy(script, directory / "train.py")
     for path in directory.glob("said-*"):
         path.unlink()
     flags = [f"--server_num={job['servers']}", f"--trainer_num={job['trainers']}", f"--log_dir={name}"]
@@ -265,13 +265,8 @@ def start(turn, job, name):
     process = turn.start("--compat=paddle", *flags, "train.py")
     state["jobs"] += 1
     state["killed"] += kill_some(turn, job, process)
-    try:
-        status = process.wait(LIMIT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        return f"{name} hangs: {turn.said()[-600:]}", None, None
-    if status != 0:
-        return f"{name}: status {status}: {turn.said()[-1800:]}", None, None
+    if wrong := turn.wait_for_end(process, LIMIT, 1800):
+        return f"{name}: {wrong}", None, None
     said = [json.loads((directory / f"said-{rank}").read_text()) for rank in range(job["trainers"])]
     logs = [
         "".join(path.read_text() for path in sorted((directory / name).glob(f"workerlog.{rank}*")))

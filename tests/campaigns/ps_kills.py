@@ -21,7 +21,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -147,13 +146,8 @@ def run(turn):
                      "--restart=trainer=process", f"--ps_checkpoint_interval={turn.random.choice([1, 60])}",
                      "count.py", turn.random.randrange(3000, 8000), identity)
     killed = kill_some(turn, job, time.monotonic() + LIMIT)
-    try:
-        status = job.wait(LIMIT)
-    except subprocess.TimeoutExpired:
-        job.kill()
-        return f"it hangs ({identity}): {turn.said()[-600:]}"
-    if status != 0:
-        return f"status {status} ({identity}): {turn.said()[-900:]}"
+    if wrong := turn.wait_for_end(job, LIMIT, 900):
+        return f"{identity}: {wrong}"
     if (turn.directory / "lost").exists():
         last, found = json.loads((turn.directory / "lost").read_text())
         return f"push {last} was answered, and the servers go on at {found}"

@@ -19,7 +19,6 @@ import os
 import pathlib
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -120,13 +119,8 @@ def kill_some(turn, job):
 
 def finish(turn, job):
     """What went wrong, None: nothing."""
-    try:
-        status = job.wait(LIMIT)
-    except subprocess.TimeoutExpired:
-        job.kill()
-        return f"it hangs: {turn.said()[-900:]}"
-    if status != 0:
-        return f"status {status}: {turn.said()[-1800:]}"
+    if wrong := turn.wait_for_end(job, LIMIT, 1800):
+        return wrong
     return "something is left" if turn.wait_until_gone(10) is None else None
 
 

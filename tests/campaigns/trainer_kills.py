@@ -194,13 +194,8 @@ def train(turn, servers, mode, dataset, threads, plan):
                      f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", mode, dataset,
                      threads, passes_in(mode), FILES * EXAMPLES)
     killed = kill_some(turn, job, plan)
-    try:
-        status = job.wait(LIMIT)
-    except subprocess.TimeoutExpired:
-        job.kill()
-        return f"it hangs: {turn.said()[-600:]}", None, killed
-    if status != 0:
-        return f"status {status}: {turn.said()[-900:]}", None, killed
+    if wrong := turn.wait_for_end(job, LIMIT, 900):
+        return wrong, None, killed
     if turn.wait_until_gone(10) is None:
         return "something is left", None, killed
     result = json.loads((turn.directory / "result").read_text())
