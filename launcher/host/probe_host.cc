@@ -309,6 +309,7 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.base_python_path = environ.value_or("PYTHONPATH", "");
   facts.has_omp_num_threads = environ.has("OMP_NUM_THREADS");
   facts.has_cpu_num = environ.has("CPU_NUM");
+  facts.is_in_job = environ.has("FLEETRUN_POD");
   facts.has_nccl_error_handling = environ.has("TORCH_NCCL_ASYNC_ERROR_HANDLING");
   if (config.rendezvous.kind != Rendezvous::Kind::none && config.mode == Mode::collective) {
     const std::string interface = interface_of(config.host);

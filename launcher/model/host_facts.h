@@ -35,6 +35,7 @@ struct HostFacts {
   std::string base_python_path;  // PYTHONPATH of fleetrun itself
   bool has_omp_num_threads = false, has_cpu_num = false;
   bool has_nccl_error_handling = false;
+  bool is_in_job = false;  // a process of another job started fleetrun
   // NAME=VALUE that keeps what Gloo and NCCL open by themselves on the network of this host's address; only
   // among several hosts, and only what the user has not said.
   std::vector<std::string> socket_interfaces;

@@ -164,7 +164,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
     process.log_alias = log_alias(process.identity);
     const Environ of_mode = std::move(process.environment);
     process.environment = to_environ(process.identity);
-    process.unset = foreign_variables(process.identity);
+    process.unset = foreign_variables(process.identity, facts.is_in_job);
     add_surroundings(program, facts, threads, process.environment);
     for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
     add_user_choices(config, process.environment);

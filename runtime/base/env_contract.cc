@@ -57,6 +57,23 @@ std::string self_port(const Identity& id) {
 
 using Text = std::optional<std::string>;
 
+/// What TensorFlow's strategies for several workers read; without it each trains alone and says nothing. One
+/// trainer keeps what the user's cluster set, and thousands, whom no such strategy serves, would not fit into an
+/// environment.
+Text tensorflow_text(const Identity& id) {
+  constexpr std::size_t kMaxWorkers = 1000;
+  if (id.trainers.size() < 2 || id.trainers.size() > kMaxWorkers) return std::nullopt;
+  std::vector<std::string> workers;
+  for (const Endpoint& trainer : id.trainers) workers.push_back('"' + to_string(trainer) + '"');
+  return R"({"cluster": {"worker": [)" + join(workers, ", ") + R"(]}, "task": {"type": "worker", "index": )" +
+         std::to_string(id.rank) + "}}";
+}
+
+/// Whether it is the user's, or of the user's cluster, where this process is not given it.
+bool is_users(std::string_view name, bool in_job) noexcept {
+  return name.starts_with("FLAGS_") || (name == "TF_CONFIG" && !in_job);
+}
+
 WorldTag& world_of(Identity& id) {
   return id.world ? *id.world : id.world.emplace();
 }
@@ -162,6 +179,10 @@ const Row kRows[] = {
    [](const Identity& id) -> Text { return id.torch.signals; },
    [](Identity& id, const std::string& v) { id.torch.signals = v; }},
 
+  // Collective jobs, as TensorFlow reads them.
+  {"TF_CONFIG", "the job as TensorFlow's strategies read it, where it has 2 to 1000 trainers", kCollective,
+   Need::derived, tensorflow_text, nullptr},
+
   // Jobs of remote procedure calls.
   {"PADDLE_MASTER_ENDPOINT", "where rank 0 opens the job's store", kRpc, Need::required,
    [](const Identity& id) -> Text { return to_string(id.master); },
@@ -259,6 +280,7 @@ EnvSection section_of(const Row& row) noexcept {
   if (row.who == kRpc) return EnvSection::rpc;
   if ((row.who & ~kPs) == 0) return EnvSection::ps;
   if (row.who != kCollective) return EnvSection::paddle;
+  if (name == "TF_CONFIG") return EnvSection::tensorflow;
   const bool is_paddles = name.starts_with("PADDLE_") || name.starts_with("FLAGS_");
   return is_paddles ? EnvSection::collective : EnvSection::torchrun;
 }
@@ -311,12 +333,11 @@ Environ to_environ(const Identity& identity) {
   return environ;
 }
 
-std::vector<std::string> foreign_variables(const Identity& identity) {
+std::vector<std::string> foreign_variables(const Identity& identity, bool in_job) {
   std::vector<std::string> names;
   for (const Row& row : kRows) {
-    const bool flag = std::string_view(row.name).starts_with("FLAGS_");  // the user's to set
     const bool set = (row.who & group_of(identity)) != 0 && row.write(identity);
-    if (!set && !flag) names.emplace_back(row.name);
+    if (!set && !is_users(row.name, in_job)) names.emplace_back(row.name);
   }
   const auto own = names.size();
   for (const EnvVariable& variable : other_variables()) {

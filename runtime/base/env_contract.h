@@ -17,8 +17,8 @@ namespace fleetrun {
 Environ to_environ(const Identity& identity);
 
 /// The variables of other roles, modes and launchers, which this process must not inherit from whoever
-/// started the job: they would tell it that it is somebody else.
-std::vector<std::string> foreign_variables(const Identity& identity);
+/// started the job: they would tell it that it is somebody else. `in_job`: a process of another job did.
+std::vector<std::string> foreign_variables(const Identity& identity, bool in_job);
 
 /// Reads an identity back. Variables that only some launchers set have defaults (a pod name, the local rank,
 /// …). Throws: Error(config) that names the variable that is missing or makes no sense.

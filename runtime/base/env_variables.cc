@@ -285,6 +285,7 @@ std::span<const EnvSectionTitle> env_section_titles() noexcept {
       {paddle, "Paddle's jobs of several kinds"},
       {collective, "Collective jobs, as Paddle's scripts read them"},
       {torchrun, "Collective jobs, as torchrun's scripts read them"},
+      {tensorflow, "Collective jobs, as TensorFlow's scripts read them"},
       {ps, "Parameter-server jobs"},
       {rpc, "rpc jobs"},
       {modules, "Threads, devices and modules"},

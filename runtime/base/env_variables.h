@@ -19,6 +19,7 @@ enum class EnvSection {
   paddle,      // … by jobs of Paddle's kinds
   collective,  // … by collective jobs, as Paddle's scripts read them
   torchrun,    // … by collective jobs, as torchrun's scripts read them
+  tensorflow,  // … by collective jobs, as TensorFlow's scripts read them
   ps,          // … by parameter-server jobs
   rpc,         // … by rpc jobs
   modules,     // … about threads, devices and modules

@@ -1,5 +1,6 @@
 #include "runtime/base/env_contract.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -205,6 +206,7 @@ TEST_CASE("a collective trainer gets the contract's variables, and gloo exactly 
                                                 "ROLE_NAME",
                                                 "ROLE_RANK",
                                                 "ROLE_WORLD_SIZE",
+                                                "TF_CONFIG",
                                                 "TORCHELASTIC_MAX_RESTARTS",
                                                 "TORCHELASTIC_RESTART_COUNT",
                                                 "TORCHELASTIC_RUN_ID",
@@ -217,6 +219,20 @@ TEST_CASE("a collective trainer gets the contract's variables, and gloo exactly 
   id.devices = {"1"};
   CHECK_FALSE(to_environ(id).has("PADDLE_DISTRI_BACKEND"));
   CHECK(*to_environ(id).find("FLAGS_selected_gpus") == "1");
+}
+
+TEST_CASE("TensorFlow is told of several trainers; who is alone keeps what the user's cluster set") {
+  const auto is_taken = [](const Identity& id) {
+    const auto foreign = foreign_variables(id, false);
+    return std::find(foreign.begin(), foreign.end(), "TF_CONFIG") != foreign.end();
+  };
+  CHECK(*to_environ(collective_identity(1, 2)).find("TF_CONFIG") ==
+        R"({"cluster": {"worker": ["[::1]:8000", "[::1]:8001"]}, "task": {"type": "worker", "index": 1}})");
+  for (const Identity& id :
+       {collective_identity(0, 1), collective_identity(0, 1001), ps_identity(Role::trainer, 0)}) {
+    CHECK_FALSE(to_environ(id).has("TF_CONFIG"));
+    CHECK_FALSE(is_taken(id));
+  }
 }
 
 TEST_CASE("an environment that makes no sense is refused, naming the variable") {
@@ -277,7 +293,7 @@ TEST_CASE("what another job left in the environment does not change who a proces
   for (const Identity& id :
        {server, trainer, collective_identity(0, 2), rpc_identity(2, 3), own_identity(1, 2, 0)}) {
     Environ environ = left;
-    for (const std::string& name : foreign_variables(id)) environ.erase(name);
+    for (const std::string& name : foreign_variables(id, true)) environ.erase(name);
     add(to_environ(id), environ);
     CHECK(identity_from(environ) == id);
     CHECK(names(environ) == names(to_environ(id)));
