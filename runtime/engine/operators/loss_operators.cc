@@ -17,12 +17,18 @@ std::size_t classes_of(const Tensor& x) {
   return static_cast<std::size_t>(x.shape().back());
 }
 
+/// x below the greatest of its row, no deeper than Paddle goes on the CPU (its ValueClip): no class is
+/// impossible, and no loss of a class over 64 or so.
+[[gnu::always_inline]] inline float depth(float x, float max) {
+  return x - max < -64.0f ? -64.0f : x - max;
+}
+
 void softmax_row(const float* x, float* out, std::size_t classes) {
   float max = x[0];
   for (std::size_t c = 1; c < classes; ++c) max = x[c] > max ? x[c] : max;
   float total = 0.0f;
   for (std::size_t c = 0; c < classes; ++c) {
-    out[c] = vector_math::exp(x[c] - max);
+    out[c] = vector_math::exp(depth(x[c], max));
     total += out[c];
   }
   const float scale = 1.0f / total;
@@ -147,9 +153,9 @@ float entropy(const CrossEntropy& config, const float* x, std::size_t classes, c
   }
   const float max = *std::max_element(x, x + classes);
   float sum = 0.0f;
-  for (std::size_t c = 0; c < classes; ++c) sum += std::exp(x[c] - max);
-  const float log_sum = max + std::log(sum);
-  target([&](std::size_t c, float weight) { total += weight * (log_sum - x[c]); });
+  for (std::size_t c = 0; c < classes; ++c) sum += std::exp(depth(x[c], max));
+  const float log_sum = std::log(sum);
+  target([&](std::size_t c, float weight) { total += weight * (log_sum - depth(x[c], max)); });
   return total;
 }
 
@@ -221,8 +227,10 @@ Kernel prepare_cross_entropy_gradient(const Preparation& p) {
       // d/dx = total · softmax(x) - target
       const float max = *std::max_element(from, from + classes);
       float sum = 0.0f;
-      for (std::size_t c = 0; c < classes; ++c) sum += std::exp(from[c] - max);
-      for (std::size_t c = 0; c < classes; ++c) to[c] += scale * total * std::exp(from[c] - max) / sum;
+      for (std::size_t c = 0; c < classes; ++c) sum += std::exp(depth(from[c], max));
+      for (std::size_t c = 0; c < classes; ++c) {
+        to[c] += scale * total * std::exp(depth(from[c], max)) / sum;
+      }
     }
   };
 }

@@ -103,8 +103,11 @@ class _Cut:
         if self.axes:
             steps = self.steps if builtins.any(step != 1 for step in self.steps) else None
             part = tensor.strided_slice(part, self.axes, self.starts, self.ends, steps)
-        if self.dropped:
-            part = append("squeeze", "squeeze", [part], {"axes": self.dropped, "picks": True})
+        dropped = self.dropped
+        if _mode.is_of_1x() and len(dropped) == self.x.ndim and not self.new:
+            dropped = dropped[1:]  # one value has an axis there
+        if dropped:
+            part = append("squeeze", "squeeze", [part], {"axes": dropped, "picks": True})
         if self.places:
             if self.new and (len(self.places) > 1 or self.places[0][1].ndim != 1):
                 self._refuse(None)

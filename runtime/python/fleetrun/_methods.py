@@ -28,7 +28,7 @@ def _agreed(function: Any, x: Variable, other: Any) -> tuple[Variable, Any]:
     if not isinstance(other, Variable):
         return x, other
     is_wide = function in _WIDENING and {x.dtype, other.dtype} == {dtypes.float32, dtypes.float64}
-    if is_wide and "fleetrun.fluid.layers" not in sys.modules:
+    if is_wide and not _mode.is_of_1x():
         return x.cast("float64"), other.cast("float64")
     other = other if other.dtype == x.dtype else other.cast(x.dtype)
     other = _lined_up(x, other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 # Whether the script said that it builds programs; one that did not is perhaps written for dynamic mode.
 asked_for_static = False
+
+
+def is_of_1x() -> bool:
+    """Whether the script uses paddle.fluid.layers: no Paddle that has it knows variables without axes, nor
+    widens float32 to float64."""
+    return "fleetrun.fluid.layers" in sys.modules
 
 
 def dynamic_hint() -> str:

@@ -1,4 +1,4 @@
-"""Values, shapes and defaults in which fluid.layers of Paddle 1.8.5 differ from `paddle`: measured there."""
+"""Values, shapes and defaults of Paddle 1.8.5 and 2.6.2, measured there."""
 
 
 def test_numbers_and_places_of_fluid_layers_are_those_of_1_8(run):
@@ -99,4 +99,46 @@ np.testing.assert_allclose(found[1].ravel(), [5e19, 34.885345, 24.523716, 1.4067
 np.testing.assert_allclose(found[2], [[-np.inf, 0, 0], [-1e30, 0, 0], [-1e21, 0, 0], [-5, 0, 0]], rtol=1e-6)
 np.testing.assert_allclose(
     found[3], [[-np.inf, -1, 0], [-5e29, -1, 0], [-5e20, -1, 0], [-2.5, -0.5 / 0.3, 0]], rtol=1e-6)
+""")
+
+
+def test_one_value_of_a_variable_has_an_axis_where_fluid_layers_are_used(run):
+    """The accuracy of a batch is printed as `acc[0]`, of a variable or of what is fetched."""
+    run("""
+import numpy as np
+from fleetrun import fluid
+
+x = fluid.data("x", [2, 3], "float32")
+mean = fluid.layers.mean(x)
+cases = [x[1, 2], mean[0], x[1][0], x[0], x[:, 1]]
+assert [variable.shape for variable in cases] == [(1,), (1,), (1,), (3,), (2,)]
+given = np.arange(6, dtype="float32").reshape(2, 3)
+found = fluid.Executor().run(feed={"x": given}, fetch_list=cases)
+assert [value.tolist() for value in found] == [[5.0], [2.5], [3.0], [0.0, 1.0, 2.0], [1.0, 4.0]]
+""")
+
+
+def test_no_class_is_impossible_to_softmax(run):
+    """Paddle 1.8.5 and 2.6.2 on the CPU: what is 64 below the greatest and deeper counts as 64 below."""
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+functional = paddle.nn.functional
+x, label = paddle.static.data("x", [2, 3], "float32"), paddle.static.data("label", [2, 1], "int64")
+x.stop_gradient = False
+shares = functional.softmax(x)
+soft = functional.one_hot(paddle.squeeze(label, [1]), 3)
+losses = [
+    functional.cross_entropy(x, label, reduction="none"), functional.cross_entropy(x, soft, soft_label=True,
+                                                                                   reduction="none"),
+    functional.cross_entropy(shares, label, use_softmax=False, reduction="none")]
+slope = paddle.static.gradients(losses[0], x)
+given = {"x": np.array([[0, -100, 3], [0, -63.5, 0]], "float32"), "label": np.array([[1], [1]])}
+found = paddle.static.Executor().run(feed=given, fetch_list=[shares, *losses, *slope])
+np.testing.assert_allclose(found[0][0], [4.7425874e-02, 1.5277489e-28, 9.5257413e-01], rtol=1e-5)
+for loss in found[1:4]:
+    np.testing.assert_allclose(loss.ravel(), [64.048584, 64.193146], rtol=1e-6)
+np.testing.assert_allclose(found[4], [[4.7425874e-02, -1.0, 9.5257413e-01], [0.5, -1.0, 0.5]], rtol=1e-5)
 """)
