@@ -20,6 +20,12 @@ bool uses_running(const Operator& op) {
   return tests || attribute(op, "use_global_stats", false);
 }
 
+/// Whether a batch has one value of each channel, which has no variance: Paddle leaves it as it is, with its
+/// gradient, and the running mean and variance as they are.
+bool is_alone(const Channels& channels, bool running) {
+  return !running && channels.each() == 1;
+}
+
 void infer_batch_norm(Inference& inference) {
   inference.expect_inputs(5, 5);
   inference.expect_outputs(5, 5);
@@ -105,8 +111,9 @@ Kernel prepare_batch_norm(const Preparation& p) {
       std::copy_n(data_of(running_variance), channels.channels, variances);
     } else {
       batch_moments(channels, from, means, variances);
-      follow(*running_mean, *mean_out, means, momentum);
-      follow(*running_variance, *variance_out, variances, momentum);
+      const float kept = is_alone(channels, running) ? 1.0f : momentum;
+      follow(*running_mean, *mean_out, means, kept);
+      follow(*running_variance, *variance_out, variances, kept);
     }
     const float *s = data_of(scale), *b = data_of(bias);
     float* to = y->values<float>().data();
@@ -115,9 +122,13 @@ Kernel prepare_batch_norm(const Preparation& p) {
       factors[c] = (s == nullptr ? 1.0f : s[c]) / std::sqrt(variances[c] + epsilon);
     }
     for (std::size_t o = 0; o < channels.outer; ++o) {
-      channels.for_each_in(o, [&](std::size_t c, std::size_t at) {
-        to[at] = (from[at] - means[c]) * factors[c] + (b == nullptr ? 0.0f : b[c]);
-      });
+      if (is_alone(channels, running)) {
+        std::copy_n(from + o * channels.part(), channels.part(), to + o * channels.part());
+      } else {
+        channels.for_each_in(o, [&](std::size_t c, std::size_t at) {
+          to[at] = (from[at] - means[c]) * factors[c] + (b == nullptr ? 0.0f : b[c]);
+        });
+      }
       if (activation.apply != nullptr) activation.apply(to + o * channels.part(), channels.part());
     }
   };
@@ -158,6 +169,17 @@ Kernel prepare_batch_norm_gradient(const Preparation& p) {
     Upward upward(channels, y, *g, activation, room);
     const float* from = x->values<float>().data();
     const float *means = data_of(mean), *s = data_of(scale);
+    if (is_alone(channels, running)) {
+      filled(ds, channels.channels);
+      filled(db, channels.channels);
+      if (dx == nullptr) return;
+      dx->resize(DataType::float32, x->shape());
+      float* to = dx->values<float>().data();
+      for (std::size_t o = 0; o < channels.outer; ++o) {
+        std::copy_n(upward[o], channels.part(), to + o * channels.part());
+      }
+      return;
+    }
     std::vector<float> factors(channels.channels);
     for (std::size_t c = 0; c < factors.size(); ++c) {
       factors[c] = 1.0f / std::sqrt(variance->values<float>()[c] + epsilon);

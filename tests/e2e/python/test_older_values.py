@@ -142,3 +142,37 @@ for loss in found[1:4]:
     np.testing.assert_allclose(loss.ravel(), [64.048584, 64.193146], rtol=1e-6)
 np.testing.assert_allclose(found[4], [[4.7425874e-02, -1.0, 9.5257413e-01], [0.5, -1.0, 0.5]], rtol=1e-5)
 """)
+
+
+def test_a_batch_of_one_value_of_each_channel_is_not_normalized(run):
+    """Paddle 2.6.2: the last batch of a pass may have one example."""
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [None, 3], "float32")
+x.stop_gradient = False
+y = paddle.static.nn.batch_norm(
+    x, param_attr=paddle.ParamAttr("s", paddle.nn.initializer.Constant(2.0)),
+    bias_attr=paddle.ParamAttr("b", paddle.nn.initializer.Constant(0.5)),
+    moving_mean_name="mean", moving_variance_name="variance")
+again = paddle.nn.functional.relu(paddle.static.nn.batch_norm(x, moving_mean_name="other"))
+paddle.static.append_backward(paddle.sum(y * y) + paddle.sum(again * again))
+executor = paddle.static.Executor()
+executor.run(paddle.static.default_startup_program())
+names = ["x@GRAD", "s@GRAD", "b@GRAD", "mean", "variance", "other"]
+def step(*rows):
+    return executor.run(feed={"x": np.array(rows, "float32")}, fetch_list=[y, again, *names])
+for given, mean, variance, other in [((0, -1, 2), 0, 1, 0), ((3, 4, -5), [0.15, 0.25, 0.35], 1.125,
+                                                             [0.15, 0.25, 0.35])]:
+    found = step(given)
+    np.testing.assert_array_equal(found[0], [given])
+    np.testing.assert_array_equal(found[1], [np.maximum(given, 0)])
+    np.testing.assert_array_equal(found[2], [2 * np.array(given) + 2 * np.maximum(given, 0)])
+    assert not found[3].any() and not found[4].any()
+    np.testing.assert_allclose(found[5], np.broadcast_to(mean, 3), rtol=1e-5)
+    np.testing.assert_allclose(found[6], np.broadcast_to(variance, 3), rtol=1e-5)
+    np.testing.assert_allclose(found[7], np.broadcast_to(other, 3), rtol=1e-5)
+    step((0, 1, 2), (3, 4, 5))
+""")
