@@ -78,6 +78,14 @@ void bind_program(py::module_& module) {
       .def_readonly("input_arg_names", &Operator::inputs, "Paddle's name for inputs.")
       .def_readonly("output_arg_names", &Operator::outputs, "Paddle's name for outputs.")
       .def_readonly("attributes", &Operator::attributes)
+      .def_property_readonly(
+          "attr_names",
+          [](const Operator& self) {
+            std::vector<std::string> names;
+            for (const auto& [name, value] : self.attributes) names.push_back(name);
+            return names;
+          },
+          "The names of the attributes.")
       .def(
           "all_attrs", [](const Operator& self) { return self.attributes; }, "Paddle's name for attributes.")
       .def(

@@ -1,8 +1,11 @@
 """LayerHelper: layers and metrics that scripts of Paddle 1.x define of their own."""
 
+import inspect
 import json
 
 import pytest
+
+from fleetrun.fluid._appended_calls import CALLS
 
 COUNTING = """
 import json
@@ -53,9 +56,54 @@ assert helper.get_parameter("mine.w_0").shape == (3, 2) or list(helper.get_param
     assert names == "['mine.w_0', 'mine.b_0']"
 
 
+def test_operators_of_several_outputs_slots_and_attributes_are_appended_by_their_types(run):
+    """Values of Paddle 1.8.5 for the same calls."""
+    run(COUNTING + """
+def appended(type, inputs, outputs, attrs=None, dtype="float32"):
+    made = {slot: [helper.create_variable_for_type_inference(dtype) for _ in range(number)]
+            for slot, number in outputs.items()}
+    helper.append_op(type=type, inputs=inputs, outputs=made, attrs=attrs)
+    return [one for slot in made.values() for one in slot]
+
+label = fluid.data("label", [None, 1], "int64")
+role = {"op_role": 0, "use_mkldnn": False}
+found = [
+    *appended("top_k", {"X": [x]}, {"Out": 1, "Indices": 1}, {"k": 2, **role}),
+    *appended("split", {"X": [x]}, {"Out": 3}, {"axis": 1, "num": 3, "sections": []}),
+    *appended("split", {"X": [x]}, {"Out": 2}, {"axis": 1, "num": 0, "sections": [1, 2]}),
+    *appended("softmax_with_cross_entropy", {"Logits": x, "Label": label}, {"Softmax": 1, "Loss": 1}),
+    *appended("dropout", {"X": x}, {"Out": 1, "Mask": 1}, {"dropout_prob": 0.5, "is_test": True}),
+    *appended("slice", {"Input": x}, {"Out": 1}, {"axes": [1], "starts": [1], "ends": [3], "decrease_axis": []}),
+    *appended("leaky_relu", {"X": x}, {"Out": 1}, {"alpha": 0.5}),
+    *appended("fill_constant_batch_size_like", {"Input": x}, {"Out": 1},
+              {"shape": [-1, 2], "value": 7.0, "dtype": fluid.core.VarDesc.VarType.FP32}),
+    *appended("sgd", {"Param": x, "Grad": x, "LearningRate": fluid.layers.fill_constant([1], "float32", 0.5)},
+              {"ParamOut": 1}),
+]
+values = fluid.Executor().run(feed={"x": numpy.array([[1.0, -2.0, 3.0]], "float32"), "label": numpy.array([[2]])},
+                              fetch_list=[one for one in found if one is not found[10]])
+wanted = [[[3, 1]], [[2, 0]], [[1]], [[-2]], [[3]], [[1]], [[-2, 3]], [[0.1184998, 0.0058998, 0.8756005]],
+          [[0.1328454]], [[0.5, -1, 1.5]], [[-2, 3]], [[1, -1, 3]], [[7, 7]], [[0.5, -1, 1.5]]]
+assert len(values) == len(wanted)
+for value, expected in zip(values, wanted):
+    numpy.testing.assert_allclose(value, expected, rtol=1e-5)
+""")
+
+
+def test_the_calls_of_operators_have_the_arguments_of_their_lines():
+    for name, call in CALLS.items():
+        known = inspect.signature(call.function).parameters
+        assert {*call.slots.values(), *call.attributes.values()} <= known.keys(), name
+
+
 @pytest.mark.parametrize("call, told", [
     ("helper.append_op(type='warpctc', inputs={'X': [x]}, outputs={'Out': [x]})",
      "append_op(type='warpctc'): there is no such operator here to append by its type"),
+    ("helper.append_op(type='softmax', inputs={'Z': [x]}, outputs={'Out': [x]})", "it has no such slot"),
+    ("helper.append_op(type='softmax', inputs={'X': [x]}, outputs={'Out': [x]}, attrs={'depth': 2})",
+     "append_op(type='softmax', attrs={'depth': 2}) is not supported"),
+    ("helper.append_op(type='top_k', inputs={'X': [x]}, outputs={'Out': [x, x]}, attrs={'k': 2})",
+     "outputs={'Out': 2 variables}): it makes 1 of this slot"),
     ("helper.append_op(type='tanh', inputs={'X': [x]})", "append_op(type='tanh') of 0 outputs"),
     ("helper.get_parameter('w')", "no Parameter name w found"),
     ("helper.is_instance('input', int)", "counting: input should be"),

@@ -7,6 +7,7 @@ from fleetrun import tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Mapping, Variable
 from fleetrun.fluid import layers
+from fleetrun.fluid._appended_calls import CALLS
 from fleetrun.nn import functional
 
 __all__ = ["append_op"]
@@ -15,7 +16,7 @@ _ELEMENTWISE = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordi
 _REDUCE = ("sum", "mean", "max", "min", "prod", "all", "any")
 _UNARY = (
     "abs", "ceil", "cos", "exp", "floor", "log", "logical_not", "mean", "ones_like", "reciprocal", "relu",
-    "round", "rsqrt", "sigmoid", "sign", "sin", "softmax", "softplus", "softsign", "sqrt", "square", "tanh",
+    "round", "rsqrt", "sigmoid", "sign", "sin", "softplus", "softsign", "sqrt", "square", "tanh",
     "zeros_like",
 )  # fmt: skip
 _COMPARE = (
@@ -58,6 +59,12 @@ def _filled(of, attrs):
     return tensor.full(attrs.get("shape", [1]), attrs.get("value", 0.0), attrs.get("dtype", "float32"))
 
 
+def _assigned(attrs):
+    kinds = ("fp32", "int32", "int64", "bool")
+    values: Any = next((attrs[kind + "_values"] for kind in kinds if attrs.get(kind + "_values")), [])
+    return tensor.reshape(tensor.to_tensor(values, attrs.get("dtype")), attrs["shape"])
+
+
 def _rows(of, attrs, last_is_one):
     """The rows W of the ids, whose last axis is one in 1.x."""
     ids = tensor.squeeze(of["Ids"], [-1]) if last_is_one else of["Ids"]
@@ -78,6 +85,7 @@ def _table() -> dict[str, Callable[[Values, Values], Any]]:
         **{name: _of_one(name) for name in _UNARY},
         **{name: _of_two(name) for name in _COMPARE},
         "assign": lambda of, attrs: tensor.assign(of["X"]),
+        "assign_value": lambda of, attrs: _assigned(attrs),
         "cast": lambda of, attrs: tensor.cast(of["X"], attrs["out_dtype"]),
         "clip": lambda of, attrs: tensor.clip(of["X"], attrs["min"], attrs["max"]),
         "concat": lambda of, attrs: tensor.concat(_listed(of["X"]), attrs.get("axis", 0)),
@@ -107,33 +115,56 @@ def _table() -> dict[str, Callable[[Values, Values], Any]]:
             attrs.get("bias", 0.0),
             attrs.get("bias_after_scale", True),
         ),
+        "sgd": _sgd,
+        "squared_l2_norm": lambda of, attrs: tensor.reshape(tensor.sum(tensor.square(of["X"])), [1]),
         "stack": lambda of, attrs: tensor.stack(_listed(of["X"]), attrs.get("axis", 0)),
         "sum": lambda of, attrs: tensor.add_n(_listed(of["X"])),
     }
 
 
+def _sgd(of, attrs):
+    return of["Param"] - of["LearningRate"] * of["Grad"]
+
+
 def append_op(
     type: str, inputs: Values | None = None, outputs: Values | None = None, attrs: Values | None = None
 ) -> None:
-    """Computes an operator of Paddle into its output. inputs, outputs: variables, or lists of them, by slot.
-    Throws: Error(config) naming an operator that is not one of those above, or another number of outputs."""
-    table = _table()
-    if type not in table:
-        raise Error(
-            "config",
-            f"append_op(type={type!r}): there is no such operator here to append by its type",
-            "use the function of paddle that computes it; by type there are " + ", ".join(sorted(table)),
-        )
+    """Computes an operator of Paddle into its outputs. inputs, outputs: variables, or lists of them, by slot.
+    Throws: Error(config) naming an operator that there is not, or outputs, slots and attributes that are not
+    its."""
     given: dict[str, Any] = {}
     for slot, value in (inputs or {}).items():
         single = isinstance(value, (list, tuple)) and len(value) == 1
         given[slot] = value[0] if single else value
-    wanted = {slot: value for slot, value in (outputs or {}).items() if slot not in _LEFT_OUT}
-    targets = [one for value in wanted.values() for one in _listed(value)]
-    if len(targets) != 1:
+    call, table = CALLS.get(type), _table()
+    if call is not None:
+        wanted = {slot: value for slot, value in (outputs or {}).items() if slot not in call.left_out}
+        made = dict(zip((slot.rstrip("*") for slot in call.outputs), call.of(type, given, attrs or {})))
+    elif type in table:
+        wanted = {slot: value for slot, value in (outputs or {}).items() if slot not in _LEFT_OUT}
+        made = {slot: [table[type](given, attrs or {})] for slot in wanted}
+    else:
+        raise Error(
+            "config",
+            f"append_op(type={type!r}): there is no such operator here to append by its type",
+            "use the function of paddle that computes it; by type there are "
+            + ", ".join(sorted({*table, *CALLS})),
+        )
+    targets = [(slot, one) for slot, value in wanted.items() for one in _listed(value)]
+    if not targets or call is None and len(targets) != 1:
         raise Error(
             "config",
             f"append_op(type={type!r}) of {len(targets)} outputs, and the operator has one",
             "give it outputs={'Out': variable}",
         )
-    tensor.assign(table[type](given, attrs or {}), targets[0])
+    for slot, value in wanted.items():
+        into = _listed(value)
+        if len(made.get(slot, ())) != len(into):
+            raise Error(
+                "config",
+                f"append_op(type={type!r}, outputs={{{slot!r}: {len(into)} variables}}): it makes "
+                f"{len(made.get(slot, ()))} of this slot",
+                f"its outputs are {', '.join(made)}",
+            )
+        for one, target in zip(made[slot], into):
+            tensor.assign(one, target)
