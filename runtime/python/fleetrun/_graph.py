@@ -200,7 +200,11 @@ class Program(OneBlock):
         return self.var(name)
 
     def create_parameter(self, shape: Any, dtype: Any = "float32", name: Any = None, **attr: Any) -> Any:
-        """paddle.create_parameter() here; attr: of ParamAttr; in the start-up program `initializer` only."""
+        """paddle.create_parameter() here; attr: of ParamAttr, and what Paddle's C++ object is told; in
+        the start-up program `initializer` only. optimize_attr: Paddle's own word for learning_rate."""
+        # What layers say of each variable, and is so of a parameter.
+        attr = {key: value for key, value in attr.items() if key not in _OF_VARIABLES}
+        attr.setdefault("learning_rate", (attr.pop("optimize_attr", None) or {}).get("learning_rate", 1.0))
         if self is default_startup_program():
             return self.create_var(name, shape, dtype, True, initializer=attr.get("initializer"))
         with program_guard(self):
@@ -337,6 +341,12 @@ class Program(OneBlock):
         if value is not None:
             return value
         raise MissingName("paddle.static.Program", name, lambda: dir(self))
+
+
+_OF_VARIABLES = (
+    "belong_to_optimizer", "is_data", "is_distributed", "lod_level", "need_check_feed", "persistable",
+    "stop_gradient", "type",
+)  # fmt: skip
 
 
 class _Defaults:

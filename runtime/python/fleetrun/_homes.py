@@ -38,7 +38,8 @@ lod_tensor: fluid.lod_tensor base.lod_tensor
 _param_attr: fluid.param_attr base.param_attr
 fluid.data_feeder: base.data_feeder
 fluid.layers: fluid.layers.nn fluid.layers.tensor fluid.layers.ops fluid.layers.io fluid.layers.loss
-fluid.layers: fluid.layers.control_flow fluid.layers.metric_op fluid.layers.rnn fluid.layers.device
+fluid._rnn: fluid.layers.rnn
+fluid.layers: fluid.layers.control_flow fluid.layers.metric_op fluid.layers.device
 fluid.layers: base.layers
 fluid.layers: fluid.layers.collective base.layers.ops base.layers.io
 fluid.schedules: fluid.layers.learning_rate_scheduler

@@ -220,7 +220,10 @@ def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None =
     """The part of x of this shape that begins at `offsets`; -1 goes to the end."""
     sizes = x.shape if shape is None else _numbers.listed(shape)
     starts = [0] * x.ndim if offsets is None else _numbers.listed(offsets)
-    ends = [2**31 - 1 if size == -1 else start + size for start, size in zip(starts, sizes)]
+    ends = [
+        2**31 - 1 if isinstance(size, int) and size == -1 else start + size
+        for start, size in zip(starts, sizes)
+    ]
     return tensor.slice(x, list(range(x.ndim)), starts, ends)
 
 

@@ -47,6 +47,11 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
     return [CPUPlace() for _ in range(cpu_num() if device_count is None else device_count)]
 
 
+def get_places(device_count: int | None = None, device_type: str | None = None) -> list[CPUPlace]:
+    """fluid.layers.get_places of Paddle 1.x: cpu_places(); 0 is for not given."""
+    return cpu_places(device_count or None)
+
+
 def cuda_places(device_ids: list[int] | None = None) -> list[CUDAPlace]:
     """A place for each of device_ids, which the CPU takes; none when they are not given."""
     return [CUDAPlace(one) for one in device_ids or ()]

@@ -22,11 +22,23 @@ class Scope:
 
     def __init__(self) -> None:
         self.native = _native.Scope()
+        self._parent: Scope | None = None
         self._elsewhere: dict[Callable[[_native.Scope], None], Collection[str]] = {}
 
     def find_var(self, name: str) -> ScopeVariable | None:
-        """The value of this name, or None."""
+        """The value of this name, here or in the scope that this one was made of by new_scope(), or None."""
+        if not self.native.has(name) and self._parent is not None:
+            return self._parent.find_var(name)
         return ScopeVariable(self, name) if self.native.has(name) else None
+
+    def new_scope(self) -> Scope:
+        """A scope of its own, whose find_var() looks here, too."""
+        made = Scope()
+        made._parent = self
+        return made
+
+    def drop_kids(self) -> None:
+        """Nothing: a scope of new_scope() goes with the last that holds it."""
 
     def var(self, name: str) -> ScopeVariable:
         """The value of this name, made empty when it is not there."""

@@ -360,3 +360,60 @@ curves.append("a", 1, 2)
 curves.plot("a.png")
 """
     assert "draws nothing: matplotlib is not installed" in run(alone, PYTHONPATH=f"{package}/_compat").stderr
+
+
+def test_what_minimize_returned_is_accepted_among_what_is_fetched(run):
+    """As in Paddle 2.6.2."""
+    run("""
+import numpy as np
+import fleetrun as paddle
+
+paddle.enable_static()
+x = paddle.static.data("x", [None, 3])
+loss = paddle.mean(paddle.static.nn.fc(x, 1, bias_attr=False))
+done = paddle.optimizer.SGD(0.1).minimize(loss)
+executor = paddle.static.Executor()
+executor.run(paddle.static.default_startup_program())
+given = {"x": np.ones((2, 3), "float32")}
+first, second = (executor.run(feed=given, fetch_list=[loss, done]) for _ in range(2))
+assert len(first) == len(second) == 1 and abs(first[0] - second[0] - 0.3) < 1e-5
+""")
+
+
+def test_what_the_layers_of_1_x_are_told_besides(run):
+    run("""
+import numpy as np
+import fleetrun as paddle
+from fleetrun import fluid
+from fleetrun.fluid.layers.rnn import LSTMCell
+from fleetrun.fluid.layers import rnn
+
+layers = fluid.layers
+block = fluid.default_main_program().global_block()
+w = block.create_parameter(dtype="float32", shape=[5, 10], lod_level=0, name="w", persistable=True,
+                           optimize_attr={"learning_rate": 0.5})
+assert list(w.shape) == [5, 10] and w.rate_factor == 0.5
+assert len(layers.get_places(2)) == 2
+x, y, d = fluid.data("x", [None, 4, 3]), fluid.data("y", [3, 8, 8]), fluid.data("d", [1], "int32")
+shape, label = fluid.data("shape", [3], "int32"), fluid.data("label", [None, 1], "int32")
+states = [rnn(LSTMCell(2), x)[0], layers.rnn(LSTMCell(2), x)[0]]
+parts = [layers.crop_tensor(y, shape=[3, d, 4]), layers.crop_tensor(y, shape=shape),
+         layers.crop_tensor(y, shape=[-1, 2, 3], offsets=[0, 1, d])]
+sums = paddle.static.ctr_metric_bundle(fluid.data("share", [None, 1]), label)
+executor = fluid.Executor()
+executor.run(fluid.default_startup_program())
+feed = {"x": np.zeros((1, 4, 3), "float32"), "y": np.arange(192, dtype="float32").reshape(3, 8, 8),
+        "d": np.array([2], "int32"), "shape": np.array([1, 2, 3], "int32"),
+        "label": np.array([[1], [0]], "int32"), "share": np.array([[0.5], [0.25]], "float32")}
+found = executor.run(feed=feed, fetch_list=[*states, *parts, *sums[:3]])
+assert [value.shape for value in found[:5]] == [(1, 4, 2), (1, 4, 2), (3, 2, 4), (1, 2, 3), (3, 2, 3)]
+assert found[4][0, 0, 0] == 10.0
+np.testing.assert_allclose([value[0] for value in found[5:]], [0.3125, 0.75, 0.75])
+scope = fluid.Scope()
+scope.var("a").set(np.ones(2, "float32"))
+inner = scope.new_scope()
+inner.var("b").set(np.zeros(1, "float32"))
+assert np.array(inner.find_var("a")).tolist() == [1.0, 1.0]
+assert scope.find_var("b") is None and inner.find_var("c") is None
+scope.drop_kids()
+""")

@@ -114,6 +114,7 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         "IfElse": "fluid._if_else:IfElse",
         "py_func": "static.calls:py_func",
+        "get_places": "_places:get_places",
         "utils": "utils.nest",
         # What the modules of 1.x import themselves, and scripts from them.
         **_lazy.names("framework", "default_main_program default_startup_program in_dygraph_mode Variable"),

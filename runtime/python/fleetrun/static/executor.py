@@ -340,8 +340,13 @@ def _program(program):
 
 def _names(fetches):
     if isinstance(fetches, (list, tuple)):
-        return [name for fetch in fetches for name in _names(fetch)]
+        # What minimize() returned may stand among them: all that is updated is updated in any case.
+        return [name for fetch in fetches if not _is_minimized(fetch) for name in _names(fetch)]
     return [] if fetches is None else [_name(fetches)]
+
+
+def _is_minimized(fetch):
+    return isinstance(fetch, tuple) and len(fetch) == 2 and isinstance(fetch[1], list)
 
 
 def _name(fetch):

@@ -53,14 +53,15 @@ def ctr_metric_bundle(
     sigmoids of the predictions, labels, examples. What is computed from them is left to the caller (the mean
     squared error is the first by the last).
 
-    Shape: input[batch, 1] and label[batch, 1] float32. ins_tag_weight[.., 1]: its first value is 0 where the
-    batch is filling.
+    Shape: input[batch, 1] float32, label[batch, 1] of any numbers. ins_tag_weight[.., 1]: its first value is
+    0 where the batch is filling.
     """
     weight = (
         tensor.ones([1, 1])
         if ins_tag_weight is None
         else tensor.slice(tensor.cast(ins_tag_weight, "float32"), [0], [0], [1])
     )
+    label = tensor.cast(label, "float32")
     error = tensor.subtract(input, label)
     ones = tensor.ones_like(label)
     batch = [
