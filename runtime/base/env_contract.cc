@@ -58,8 +58,8 @@ std::string self_port(const Identity& id) {
 using Text = std::optional<std::string>;
 
 /// What TensorFlow's strategies for several workers read; without it each trains alone and says nothing. One
-/// trainer keeps what the user's cluster set, and thousands, whom no such strategy serves, would not fit into an
-/// environment.
+/// trainer keeps what the user's cluster set, and thousands, whom no such strategy serves, would not fit into
+/// an environment.
 Text tensorflow_text(const Identity& id) {
   constexpr std::size_t kMaxWorkers = 1000;
   if (id.trainers.size() < 2 || id.trainers.size() > kMaxWorkers) return std::nullopt;
