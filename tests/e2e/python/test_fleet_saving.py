@@ -153,14 +153,15 @@ assert fleet.all_reduce(3, "max") == 3
      "paddle.static.load(paddle.static.default_main_program(), 'm')",
      "m.pdparams holds no arrays"),
     ("open('m.pdmodel', 'wb').write(b'\\n\\x07'); paddle.static.load_inference_model('m', exe)",
-     "m.pdmodel is not a program of fleetrun"),
+     "m.pdmodel is a program neither of fleetrun nor of Paddle"),
     ("ids = paddle.static.data('ids', [None, 1], 'int64'); "
      "paddle.static.save_inference_model('m', ['ids'], [paddle.static.nn.sparse_embedding(ids, [9,2])], exe)",
      "the rows of a sparse_embedding are in tables"),
     ("net(False); paddle.static.set_program_state(paddle.static.default_main_program(), "
      "{'linear_0.w_0': np.zeros((2, 2))})",
      "linear_0.w_0 has the shape [2, 2] there, [3, 1] in the program"),
-    ("paddle.static.Program.parse_from_string(b'\\n\\x07')", "what is given is not a program of fleetrun"),
+    ("paddle.static.Program.parse_from_string(b'\\n\\x07')",
+     "what is given is a program neither of fleetrun nor of Paddle"),
     ("net(True); fleet.load_one_table(0, 'there', 0)", "fleet.load_one_table: a save is loaded whole"),
     ("net(True); fleet.save_dense_params(exe, 'there', scope, "
      "paddle.static.default_main_program(), ['rows'])",

@@ -99,9 +99,10 @@ def test_the_calls_of_operators_have_the_arguments_of_their_lines():
 @pytest.mark.parametrize("call, told", [
     ("helper.append_op(type='warpctc', inputs={'X': [x]}, outputs={'Out': [x]})",
      "append_op(type='warpctc'): there is no such operator here to append by its type"),
-    ("helper.append_op(type='softmax', inputs={'Z': [x]}, outputs={'Out': [x]})", "it has no such slot"),
-    ("helper.append_op(type='softmax', inputs={'X': [x]}, outputs={'Out': [x]}, attrs={'depth': 2})",
-     "append_op(type='softmax', attrs={'depth': 2}) is not supported"),
+    ("helper.append_op(type='softmax', inputs={'Z': [x]}, outputs={'Out': [x]})",
+     "operator softmax has nothing in its slot X"),
+    ("helper.append_op(type='reverse', inputs={'X': [x]}, outputs={'Out': [x]}, attrs={'depth': 2})",
+     "append_op(type='reverse', attrs={'depth': 2}) is not supported"),
     ("helper.append_op(type='top_k', inputs={'X': [x]}, outputs={'Out': [x, x]}, attrs={'k': 2})",
      "outputs={'Out': 2 variables}): it makes 1 of this slot"),
     ("helper.append_op(type='tanh', inputs={'X': [x]})", "append_op(type='tanh') of 0 outputs"),

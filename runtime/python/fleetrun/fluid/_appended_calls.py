@@ -1,5 +1,5 @@
-"""Operators of Paddle that append_op makes by one call each: their slots and attributes, and the arguments
-that these are of the function of fluid.layers that computes them."""
+"""Operators of Paddle that are one call each: their slots and attributes, and the arguments that these are of
+the function of fluid.layers that computes them. _by_type.py has those that need more."""
 
 from __future__ import annotations
 
@@ -9,112 +9,46 @@ from typing import NamedTuple
 from fleetrun import tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Mapping
-from fleetrun.fluid import layers
+from fleetrun.fluid import _decoding, _images, _losses, _math, _odd_layers, _renamed
 from fleetrun.nn import functional
+from fleetrun.static import sequence_lod
 
 __all__ = ["Call", "CALLS"]
 
 # OPERATOR[@FUNCTION]: SLOT=ARGUMENT … [; ATTRIBUTE=ARGUMENT …] -> SLOT …; a slot in brackets is there for
-# Paddle's gradient alone. Attributes named as an argument are not listed. FUNCTION: nn.NAME of functional,
-# t.NAME of fleetrun.tensor, otherwise of fluid.layers.
+# Paddle's gradient alone. Attributes named as an argument are not listed.
 _LINES = """
-acos: X=x -> Out
-arg_max@argmax: X=x -> Out
-arg_min@argmin: X=x -> Out
-argsort: X=input -> Out Indices
-asin: X=x -> Out
-atan: X=x -> Out
-bmm: X=x Y=y -> Out
 bpr_loss: X=input Label=label -> Y
-brelu: X=x -> Out
 clip_by_norm: X=x -> Out
-conv2d@nn.conv2d: Input=x Filter=weight; strides=stride paddings=padding dilations=dilation -> Output
-cos_sim: X=X Y=Y -> Out [XNorm] [YNorm]
 cosh: X=x -> Out
-cross_entropy: X=input Label=label -> Y
-cross_entropy2@cross_entropy: X=input Label=label -> Y [MatchX] [XShape]
-cumsum: X=x -> Out
-dot: X=x Y=y -> Out
-dropout: X=x -> Out [Mask]
-elu: X=x -> Out
-erf: X=x -> Out
-expand: X=x -> Out
 expand_as: X=x target_tensor=target_tensor -> Out
 eye: -> Out
-fill_any_like@t.full_like: X=x; value=fill_value -> Out
-fill_constant_batch_size_like: Input=input -> Out
-fill_zeros_like@zeros_like: X=x -> Out
-flatten: X=x -> Out
-flatten2@flatten: X=x -> Out [XShape]
-flatten_contiguous_range@t.flatten: X=x -> Out [XShape]
 flip: X=input; axis=dims -> Out
-gather_nd: X=input Index=index -> Out
 gather_tree: Ids=ids Parents=parents -> Out
-gaussian_random: -> Out
-gelu: X=x -> Out
-hard_shrink: X=x -> Out
-hard_sigmoid: X=x -> Out
-hard_swish: X=x -> Out
-huber_loss: X=input Y=label -> Out [Residual]
 index_sample: X=x Index=index -> Out
-index_select: X=input Index=index -> Out
 isfinite: X=x -> Out
 kldiv_loss: X=x Target=target -> Loss
 kron: X=x Y=y -> Out
 label_smooth: X=label PriorDist=prior_dist -> Out
-leaky_relu: X=x -> Out
-log_loss: Predicted=input Labels=label -> Loss
-logical_xor: X=x Y=y -> Out
-logsigmoid: X=x -> Out
 margin_rank_loss: Label=label X1=left X2=right -> Out [Activated]
-maxout: X=x -> Out
 mean_iou: Predictions=input Labels=label -> OutMeanIou OutWrong OutCorrect
 multiplex: X=inputs* Ids=index -> Out
-one_hot: X=input -> Out
-one_hot_v2@nn.one_hot: X=x; depth=num_classes -> Out
-pad: X=x -> Out
-pad2d: X=input -> Out
 pixel_shuffle: X=x -> Out
-pool2d: X=input; pooling_type=pool_type ksize=pool_size strides=pool_stride paddings=pool_padding -> Out
-pow: X=x -> Out
 rank_loss: Label=label Left=left Right=right -> Out
-relu6: X=x -> Out
 reverse: X=x -> Out
-scatter: X=input Ids=index Updates=updates -> Out
 scatter_nd_add: X=ref Index=index Updates=updates -> Out
-sequence_concat: X=input* -> Out
-sequence_expand: X=x Y=y -> Out
 sequence_expand_as: X=x Y=y -> Out
 sequence_mask: X=x; out_dtype=dtype -> Y
 sequence_pad: X=x PadValue=pad_value; padded_length=maxlen -> Out Length
-sequence_pool: X=input; pooltype=pool_type -> Out [MaxIndex]
 sequence_reverse: X=x -> Y
-sequence_softmax: X=input -> Out
 sequence_unpad: X=x Length=length -> Out
-shape: Input=input -> Out
 shuffle_channel: X=x -> Out
-sigmoid_cross_entropy_with_logits: X=x Label=label -> Out
 sinh: X=x -> Out
 size: Input=input -> Out
-slice: Input=input -> Out
 smooth_l1_loss@smooth_l1: X=x Y=y InsideWeight=inside_weight OutsideWeight=outside_weight -> Out [Diff]
 soft_relu: X=x -> Out
-softmax: X=input -> Out
-softmax_with_cross_entropy: Logits=logits Label=label -> Loss Softmax
-softshrink: X=x; lambda=alpha -> Out
-split: X=input; axis=dim num=num_or_sections sections=num_or_sections -> Out*
-stanh: X=x -> Out
-strided_slice: Input=input -> Out
-swish: X=x -> Out
-tanh_shrink: X=x -> Out
 thresholded_relu: X=x -> Out
-tile@t.tile: X=x -> Out
-top_k@topk: X=input -> Out Indices
-top_k_v2@t.topk: X=x -> Out Indices
-uniform_random: -> Out
 unique: X=x -> Out Index
-unstack: X=x -> Y*
-where@t.where: Condition=condition X=x Y=y -> Out
 where_index@where: Condition=condition -> Out
 """
 
@@ -173,8 +107,6 @@ class Call(NamedTuple):
                     f"append_op(type={type!r}, attrs={{{name!r}: {value!r}}}) is not supported",
                     "use the function of paddle that computes it",
                 )
-        if "return_softmax" in known:
-            arguments["return_softmax"] = True
         made = self.function(**arguments)
         if self.outputs[0].endswith("*"):
             return [list(made)]
@@ -182,8 +114,9 @@ class Call(NamedTuple):
 
 
 def _function(name: str) -> Callable[..., Any]:
-    home, _, rest = name.rpartition(".")
-    found: Callable[..., Any] = getattr({"": layers, "nn": functional, "t": tensor}[home], rest)
+    # Not by fluid.layers, which is loaded where a script of 1.x asks for it (_mode.is_of_1x).
+    homes = (_math, _losses, _renamed, _images, _odd_layers, _decoding, sequence_lod, functional, tensor)
+    found: Callable[..., Any] = next(getattr(home, name) for home in homes if hasattr(home, name))
     return found
 
 
@@ -205,4 +138,3 @@ def _call(line: str) -> tuple[str, Call]:
 
 
 CALLS: dict[str, Call] = dict(_call(line) for line in _LINES.strip().splitlines())
-CALLS["depthwise_conv2d"] = CALLS["conv2d"]

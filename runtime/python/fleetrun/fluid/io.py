@@ -11,6 +11,7 @@ from fleetrun.distributed.io import (
     load_persistables,
     save_persistables,
 )
+from fleetrun.fluid._paddle_program import load_model
 from fleetrun.static import io, loose_shapes, serial
 from fleetrun.static.io import load, load_program_state, save, set_program_state
 from fleetrun.static.io_utils import is_belong_to_optimizer, is_parameter
@@ -91,7 +92,11 @@ def load_inference_model(
     of_fleet = os.path.join(dirname, "model")
     if model_filename is None and not os.path.exists(f"{path}.pdmodel"):
         path = of_fleet if os.path.exists(f"{of_fleet}.pdmodel") else path
-    loaded = _loaded(path, dirname, executor)
+    if os.path.isfile(path) and not os.path.exists(f"{path}.pdmodel"):
+        values = os.path.join(dirname, params_filename) if params_filename else dirname
+        loaded = load_model(io._read(path), path, values)
+    else:
+        loaded = _loaded(path, dirname, executor)
     program, feeds, _ = loaded
     for name in feeds:
         loose_shapes.declare(program.var(name))
@@ -101,7 +106,8 @@ def load_inference_model(
 def _loaded(path, dirname, executor):
     if os.path.exists(f"{path}.pdiparams") or not os.path.exists(f"{path}.pdmodel"):
         return io.load_inference_model(path, executor)
-    program, feeds, fetches = io._program_of(io._model_of(f"{path}.pdmodel"))
+    model = io._checked_model(io._read(f"{path}.pdmodel"), f"{path}.pdmodel")
+    program, feeds, fetches = io._program_of(model)
     load_persistables(executor, dirname, program)
     return [program, feeds, fetches]
 

@@ -3,8 +3,8 @@ load_inference_model.
 
     PREFIX.pdparams     {name: array} of the parameters, as Paddle's own: a pickle of a dict of NumPy arrays
     PREFIX.pdopt        the same of the optimizer's state and other kept values
-    PREFIX.pdmodel      the program: JSON, since fleetrun's operators are its own. Paddle cannot run it, nor
-                        fleetrun Paddle's
+    PREFIX.pdmodel      the program: JSON, since fleetrun's operators are its own. Paddle cannot run it;
+                        Paddle's is read (fluid/_paddle_program.py)
     PREFIX.pdiparams    {name: array} of what an inference model keeps, in the safetensors format
 
 What is saved for inference runs without Python too: fleetrun predict, and
@@ -36,9 +36,9 @@ from fleetrun.static.paddle_state import adopted, with_powers
 from fleetrun.static.training import Training, read, tables_of, training_of
 
 __all__ = [
-    "is_persistable", "load", "load_inference_model", "load_program_state", "prune", "save",
-    "save_inference_model", "set_program_state", "unpickled_object", "write_inference", "write_pickled",
-    "write_with_tables",
+    "is_own", "is_persistable", "load", "load_inference_model", "load_program_state", "parsed", "prune",
+    "save", "save_inference_model", "set_program_state", "set_values", "unpickled_object", "write_inference",
+    "write_pickled", "write_with_tables",
 ]  # fmt: skip
 
 _FORMAT = "fleetrun program 1"
@@ -80,7 +80,7 @@ def load(
     parameter of the program.
     """
     values = adopted(program, load_program_state(model_path, var_list))
-    _set(program, values, model_path)
+    set_values(program, values, model_path)
     if var_list is None:
         _say_missing(program, values, model_path)
 
@@ -125,7 +125,7 @@ def _named(values, var_list):
 def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
     """Puts {name: array} into the scope; names that the program has not are left out, with a warning that
     lists them. Throws: Error(data)."""
-    _set(program, state_dict, "set_program_state")
+    set_values(program, state_dict, "set_program_state")
 
 
 def is_persistable(variable: Variable) -> bool:
@@ -207,13 +207,16 @@ def write_inference(
 
 def load_inference_model(path_prefix: str, executor: Any, **configs: Any) -> list[Any]:
     """[program, names to feed, variables to fetch] of what save_inference_model wrote; parameters go into the
-    scope. Rows come with it, unless this process trains and has servers, which have them.
+    scope. Rows come with it, unless this process trains and has servers, which have them. What Paddle wrote
+    is read, too, as far as its operators are known here.
 
     Throws: Error(data) for files that are missing or are not such a model.
     """
     refuse("paddle.static.load_inference_model", **{name: (value, None) for name, value in configs.items()})
     path = f"{path_prefix}.pdmodel"
-    model = _model_of(path)
+    if not is_own(written := _read(path)):
+        return _paddles().load_model(written, path, f"{path_prefix}.pdiparams")
+    model = _checked_model(written, path)
     try:
         program, feeds, fetches = _program_of(model)
     except Error as error:
@@ -221,10 +224,17 @@ def load_inference_model(path_prefix: str, executor: Any, **configs: Any) -> lis
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Error("data", f"{path} is damaged: {error!r}", "save the model again") from error
     path = f"{path_prefix}.pdiparams"
-    _set(program, _tensors.unpacked(_read(path), path), path_prefix)
+    set_values(program, _tensors.unpacked(_read(path), path), path_prefix)
     if model.get("tables") and tables_of(program) is None:
         read(program, _rows_of(program, model["tables"], _tables_beside(path_prefix)))
     return [program, feeds, fetches]
+
+
+def parsed(written: bytes) -> Program:
+    """The program that bytes hold, of fleetrun or of Paddle. Throws: Error(data)."""
+    if is_own(written):
+        return _program_of(_checked_model(written, "what is given"))[0]
+    return _paddles().program_of(written, "what is given")[0]
 
 
 def _rows_of(program, tables, dirname):
@@ -242,6 +252,8 @@ def _program_of(model):
     program = framework.Program()
     for variable in model["variables"]:
         program.native.add_variable(**variable)
+        if variable["trainable"]:
+            program.add_parameter(variable["name"], None, 1.0)
     for op in model["operators"]:
         attributes = {name: _attribute(value) for name, value in op["attributes"].items()}
         program.native.append(op["type"], op["inputs"], op["outputs"], attributes)
@@ -344,8 +356,14 @@ def _text_of(program, feeds, fetches, tables=()):
     return json.dumps(model, indent=1).encode()
 
 
-def _model_of(path):
-    return _checked_model(_read(path), path)
+def is_own(written: bytes) -> bool:
+    """Whether a program's file is of fleetrun, and not of Paddle."""
+    return written[:1] == b"{"
+
+
+def _paddles():
+    # By name: layers lie above files.
+    return importlib.import_module("fleetrun.fluid._paddle_program")
 
 
 def _checked_model(data, where):
@@ -358,7 +376,6 @@ def _checked_model(data, where):
         raise Error(
             "data",
             f"{where} is not a program of fleetrun",
-            "a .pdmodel that Paddle wrote holds Paddle's operators; "
             "save it with fleetrun's save_inference_model",
         )
     return model
@@ -392,7 +409,9 @@ def _kept(program, in_tables=()):
     return kept
 
 
-def _set(program, values, where):
+def set_values(program: Program, values: Mapping[str, Any], where: str) -> None:
+    """Puts values into the scope, by name, as the program has them. Throws: Error(config, data) naming
+    `where`."""
     scope = framework.global_scope().native
     training = training_of(program)
     if training is not None and training.is_whole and training.connected:

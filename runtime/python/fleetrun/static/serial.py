@@ -45,13 +45,13 @@ def serialize_persistables(
 
 
 def deserialize_program(data: bytes) -> Program:
-    """The program of serialize_program(). Throws: Error(data)."""
-    return io._program_of(io._checked_model(data, "what is given"))[0]
+    """The program of serialize_program(), Paddle's or of here. Throws: Error(data)."""
+    return io.parsed(data)
 
 
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:
     """Puts the values of serialize_persistables() into the scope. Throws: Error(data)."""
-    io._set(program, _tensors.unpacked(data, "deserialize_persistables"), "deserialize_persistables")
+    io.set_values(program, _tensors.unpacked(data, "deserialize_persistables"), "deserialize_persistables")
 
 
 def save_to_file(path: str, content: bytes) -> None:

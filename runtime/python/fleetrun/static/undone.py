@@ -1,25 +1,34 @@
-"""A program that minimize() has changed, as it was before."""
+"""A program made anew: as it was before minimize() changed it, or with other names."""
 
 from __future__ import annotations
 
-from fleetrun import _native
-from fleetrun._types import Any, Callable, Iterable, Program
+from types import MappingProxyType
 
-__all__ = ["rebuild", "undo_minimize"]
+from fleetrun import _native
+from fleetrun._types import Any, Callable, Iterable, Mapping, Program
+
+__all__ = ["rebuild", "renamed", "undo_minimize"]
 
 
 def rebuild(
-    program: Program, without: Iterable[str], change: Callable[[Any], tuple[Any, ...] | None]
+    program: Program,
+    without: Iterable[str],
+    change: Callable[[Any], tuple[Any, ...] | None],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Makes the program anew from its variables but for those `without`, and what change(operator) gives for
-    each: (type, inputs, attributes), or None to leave it out."""
+    each: (type, inputs, attributes), or None to leave it out. names: {before: after} of what is renamed."""
+
+    def after(listed: Iterable[str]) -> list[str]:
+        return [names.get(name, name) for name in listed]
+
     made = _native.Program()
     made.random_seed = program.random_seed
     for name in program.native.variable_names():
         known = program.native.variable(name)
         if name not in without:
             made.add_variable(
-                name,
+                names.get(name, name),
                 known.type,
                 known.shape,
                 known.lod_level,
@@ -32,9 +41,14 @@ def rebuild(
         changed = change(op)
         if changed is not None:
             kind, inputs, attributes = changed
-            made.append(kind, inputs, op.outputs, attributes, op.where)
+            made.append(kind, after(inputs), after(op.outputs), attributes, op.where)
     program.native = made
     program.stay()
+
+
+def renamed(program: Program, names: Mapping[str, str]) -> None:
+    """Gives variables of the program other names: {before: after}."""
+    rebuild(program, (), lambda op: (op.type, op.inputs, op.attributes), names)
 
 
 def undo_minimize(main: Program, startup: Program) -> None:

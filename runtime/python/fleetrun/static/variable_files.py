@@ -21,7 +21,7 @@ from fleetrun._types import Any, Callable, Iterable, Program, Variable
 from fleetrun.static import io, server_files
 from fleetrun.static.paddle_state import with_powers
 
-__all__ = ["folder_values", "load_vars", "save_vars", "value_of_file"]
+__all__ = ["folder_values", "load_vars", "save_vars", "value_of_file", "values_of_file"]
 
 # Paddle's numbers of types.
 _TYPES = {
@@ -78,7 +78,7 @@ def load_vars(
     if not chosen:
         return
     values = _read_values(program, chosen, dirname, filename)
-    io._set(program, values, dirname)
+    io.set_values(program, values, dirname)
 
 
 def folder_values(dirname: str) -> dict[str, Any]:
@@ -95,6 +95,11 @@ def value_of_file(path: str) -> Any:
     """The array of a file of one variable. Throws: Error(data)."""
     (value,) = _unpacked(io._read(path), path, 1)
     return value
+
+
+def values_of_file(path: str) -> list[Any]:
+    """The arrays of a file of several variables, in its order. Throws: Error(data)."""
+    return _unpacked(io._read(path), path)
 
 
 def _program_of(variables):
