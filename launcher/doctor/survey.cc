@@ -75,6 +75,7 @@ class Survey final : public remote::FanOutListener {
  public:
   explicit Survey(const SurveySettings& settings)
       : settings_(settings), own_(remote::own_host()), marker_(settings.spec.directory), deadline_(loop_) {
+    remote::learn_names(own_, settings.hosts);
     for (const RemoteHost& host : settings.hosts) {
       HostReport& report = reports_.emplace_back();
       report.name = host.name;

@@ -234,7 +234,9 @@ ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given
   RemoteHosts list = config.host_list.slurm       ? hosts_of_slurm(config, environ, plan.srun)
                      : config.host_list.node_file ? hosts_of_node_file(options, environ, config)
                                                   : hosts_of(config.host_list);
-  if (!config.host_list.slurm) merge_own(list, place.own);
+  OwnHost own = place.own;
+  learn_names(own, list.hosts);
+  if (!config.host_list.slurm) merge_own(list, own);
   plan.notes = std::move(list.notes);
   if (has_servers(list)) {
     if (config.mode != Mode::ps && options.values.contains("run_mode"))
@@ -260,7 +262,7 @@ ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given
     check_host(host, config);
     HostPart part;
     part.host = host;
-    part.here = is_own(place.own, host.name);
+    part.here = is_own(own, host.name);
     part.order = order_for(host, options, config, environ, place);
     part.order.node_rank = static_cast<int>(plan.hosts.size());
     part.order.nodes = plan.nodes;

@@ -37,6 +37,25 @@ struct FreeList {
   void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
 };
 
+using Addresses = std::unique_ptr<addrinfo, FreeList>;
+
+Addresses look_up(const std::string& name) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* first = nullptr;
+  return Addresses(::getaddrinfo(name.c_str(), "9", &hints, &first) == 0 ? first : nullptr);
+}
+
+/// Debian's /etc/hosts gives a host's own name the address 127.0.1.1.
+bool leads_here(const OwnHost& own, const std::string& name) {
+  const Addresses list = look_up(name);
+  for (const addrinfo* one = list.get(); one; one = one->ai_next) {
+    const std::string address = text_of(one->ai_addr);
+    if (!is_loopback(address) && !own_address(own, address)) return false;
+  }
+  return list != nullptr;
+}
+
 }  // namespace
 
 OwnHost own_host() {
@@ -66,17 +85,21 @@ std::optional<std::string> own_address(const OwnHost& own, std::string_view addr
   return std::nullopt;
 }
 
+void learn_names(OwnHost& own, const std::vector<RemoteHost>& hosts) {
+  for (const RemoteHost& host : hosts) {
+    const std::string key = host_key(host.name);
+    if (own.names.contains(key) || !own.names.contains(key.substr(0, key.find('.')))) continue;
+    if (leads_here(own, host.name)) own.names.insert(key);
+  }
+}
+
 bool is_own(const OwnHost& own, std::string_view name) {
   return own.names.contains(host_key(name)) || is_loopback(name) || own_address(own, name).has_value();
 }
 
 std::optional<std::string> address_towards(const std::string& name) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* first = nullptr;
-  if (::getaddrinfo(name.c_str(), "9", &hints, &first) != 0) return std::nullopt;
-  const std::unique_ptr<addrinfo, FreeList> list(first);
-  for (const addrinfo* one = first; one; one = one->ai_next) {
+  const Addresses list = look_up(name);
+  for (const addrinfo* one = list.get(); one; one = one->ai_next) {
     const UniqueFd socket(::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_storage own = {};
     socklen_t length = sizeof own;

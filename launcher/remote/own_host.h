@@ -5,6 +5,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "launcher/model/host_list.h"
 
 namespace fleetrun::launcher::remote {
 
@@ -15,6 +18,10 @@ struct OwnHost {
 
 /// Looks at the machine.
 OwnHost own_host();
+
+/// Adds to the names of `own` those of `hosts` that begin with one of them and lead to this host when they
+/// are looked up, which may take a while: what a scheduler lists as node1.cluster may call itself node1.
+void learn_names(OwnHost& own, const std::vector<RemoteHost>& hosts);
 
 /// Whether `name` is this host: one of its names, one of its addresses, or a loopback address. Pure: nothing
 /// is looked up in the network.

@@ -116,6 +116,30 @@ def test_the_hosts_of_other_schedulers_are_found_in_their_file(rig, team, variab
     assert team.finish() == {"h1": 0}
 
 
+@pytest.mark.parametrize("own", ["address", "127.0.1.1"])
+def test_this_host_needs_no_ssh_where_it_is_listed_by_its_full_name(rig, team, own):
+    """As PBS does, of hosts that call themselves by the short one; this one lets nobody in."""
+    h1, h2, *_ = rig.hosts
+    names = rig.directory / "etc" / "hosts"
+    known = names.read_text()
+    h1.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n"
+           "add rule inet cut in tcp dport 22 drop\n")
+    (team.folder / "nodes").write_text("h1.cluster\nh2.cluster\n")
+    try:
+        names.write_text(known + f"{h1.address if own == 'address' else own} h1.cluster\n"
+                         f"{h2.address} h2.cluster\n")
+        job = h1.start("--python", sys.executable, *team.script,
+                       environment=h1.environment(PBS_NODEFILE=str(team.folder / "nodes"),
+                                                   FLEETRUN_SSH="ssh -o HostKeyAlias=h2"))
+        team.jobs.append(job)
+        world = team.wait_for_world(2)
+        assert {who: record["host"] for who, record in world.items()} == {"rank-0": "h1", "rank-1": "h2"}
+        team.order("all", "exit 0")
+        assert team.finish() == {"h1": 0}
+    finally:
+        names.write_text(known)
+
+
 @pytest.mark.parametrize("how", ["killed", "unplugged", "ssh"])
 def test_hosts_end_when_the_command_that_started_them_is_gone(rig, team, how):
     """F18: the head's launcher killed, its host cut off, its ssh processes killed."""
