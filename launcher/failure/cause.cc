@@ -264,7 +264,9 @@ Cause explain_start(const std::string& program, const std::string& stage, int er
       "could not be started: " + program + ": " + std::generic_category().message(error) + " (" + stage + ")";
   cause.signature = "start " + stage + " " + std::to_string(error);
   if (stage == "exec" && error == ENOENT)
-    cause.hint = "the file is there, so its #! line names an interpreter that is not";
+    cause.hint =
+        "the file is there, so its #! line names an interpreter that is not (one from Windows ends in a CR, "
+        "which dos2unix removes)";
   if (stage == "exec" && error == ENOEXEC) cause.hint = "give it a #! line, or run it with its interpreter";
   if (error == E2BIG) cause.hint = "shorten the arguments or the environment";
   if (stage == "fork") cause.hint = "raise the limit on processes (ulimit -u), or start fewer";
