@@ -180,6 +180,7 @@ void Node::let_go() {
   alive_ = false;
   listener_ = nullptr;
   lookup_.reset();
+  ways_.reset();
   uplink_.reset();
   discovery_.reset();
   coordinator_.reset();
@@ -409,6 +410,9 @@ void Node::act(joining::TellPrepare& prepare) {
 
 void Node::act(joining::TellWorld& world) {
   if (!world.world) return;  // only where lists are not wanted
+  if (!world.news.update)
+    ways_ = try_ways(loop_, *world.world, static_cast<std::size_t>(world.news.rank),
+                     [this](const std::string& text) { news(NewsLevel::warning, text); });
   tell([world](MembershipListener& listener) {
     const auto rank = static_cast<std::size_t>(world.news.rank);
     world.news.update ? listener.on_update(*world.world, rank) : listener.on_world(*world.world, rank);
@@ -434,6 +438,7 @@ void Node::close(std::function<void()> closed) {
   closed_ = std::move(closed);
   listener_ = nullptr;
   lookup_.reset();
+  ways_.reset();
   const bool job_over = member_ && member_->over() && !member_->left();
   // After the end this says that it is known here: the coordinator waits for that.
   if (member_) perform(member_->leave("its launcher ends", cluster_now()));

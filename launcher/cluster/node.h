@@ -21,6 +21,7 @@
 #include "launcher/cluster/deadline_timer.h"
 #include "launcher/cluster/member_core.h"
 #include "launcher/cluster/sealed_channel.h"
+#include "launcher/cluster/ways.h"
 #include "launcher/model/discovery.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/membership.h"
@@ -153,6 +154,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   bool alive_ = true;
 
   std::unique_ptr<NameLookup> lookup_;
+  std::unique_ptr<Ways> ways_;  // of the newest world
   std::unique_ptr<MemberCore> member_;
   std::unique_ptr<ChannelServer> server_;
   std::unique_ptr<Discovery> discovery_;  // with etcd

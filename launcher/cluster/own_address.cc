@@ -13,6 +13,7 @@
 #include "launcher/cluster/world_link.h"
 #include "launcher/host/port_lease.h"
 #include "launcher/net/etcd_address.h"
+#include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/text.h"
@@ -103,8 +104,12 @@ std::string address_towards(const Endpoint& endpoint) {
     std::string text = text_of(own, length);
     if (!text.empty()) return text;
   }
+  const auto address = numeric_address(endpoint);
+  const bool lacks_zone = address && address->family() == AF_INET6 && is_link_local(*address) &&
+                          endpoint.host.find('%') == std::string::npos;
   throw Error(ErrorKind::host, "there is no route from here to " + printable(endpoint.host),
-              "check the address and the network, or say this host's own address with --host");
+              lacks_zone ? "an address of one link needs its interface here, as in " + endpoint.host + "%eth0"
+                         : "check the address and the network, or say this host's own address with --host");
 }
 
 JobConfig settle_rendezvous(JobConfig config, const WarnOfName& warn) {

@@ -2,6 +2,7 @@
 // (ConnectOptions::recover_within), what it did not answer is sent again (ps/client/recovering_channel.h).
 #include "ps/rpc/connect.h"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <optional>
@@ -78,7 +79,7 @@ class Introduction {
       for (std::uint32_t s = 0; s < channels_.size(); ++s) go_on(s);
       if (missing().empty()) return welcome_;
       if (options_.addresses && options_.addresses->moves() != among_.moves) throw ServersMoved();
-      if (Clock::now() >= deadline || (give_up_ && *give_up_)) fail();
+      if (Clock::now() >= deadline || (give_up_ && *give_up_) || nobody_answers()) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
         const bool looks_on = client_.trainer == wire::kObserver;
         log::warning((looks_on ? "an observer" : "trainer " + std::to_string(client_.trainer)) +
@@ -96,7 +97,8 @@ class Introduction {
     bool known = false;
     std::size_t attempts = 0;
     std::size_t transport_kind = 0;  // of transport_kinds_, the one to try
-    Clock::time_point again;
+    Clock::time_point again, begun;
+    Silence silence;
   };
 
   // One server, as far as it gets without waiting. Throws when it has refused for good.
@@ -110,11 +112,13 @@ class Introduction {
       if (server.transport_kind == 0 && Clock::now() < server.again) return;
       const bool is_soon = give_up_ && Clock::now() < started_ + kSoon;
       server.again = Clock::now() + (is_soon ? kTryAgainSoon : kTryAgain);
+      server.begun = Clock::now();
       server.dial.emplace(channels_[s]->endpoint(), channels_[s]->name(), options_.access, server.attempts,
                           transport_kinds_[server.transport_kind]);
     } while (!has_advanced(server));
     if (server.dial->has_failed()) {
       reason_ = server.dial->reason();
+      server.silence.after(server.dial->was_cut_off(), server.begun);
       server.dial.reset();
       ++server.attempts;
       server.transport_kind = 0;
@@ -197,11 +201,20 @@ class Introduction {
     return names;
   }
 
+  // Where nobody waits for servers that are to come back.
+  bool nobody_answers() const {
+    return !give_up_ && std::any_of(servers_.begin(), servers_.end(),
+                                    [](const Server& server) { return server.silence.is_hopeless(); });
+  }
+
   [[noreturn]] void fail() const {
+    const auto waited = std::chrono::round<std::chrono::milliseconds>(Clock::now() - started_);
+    std::string hint = "check that the servers run and that their endpoints can be reached from here";
+    for (const Server& server : servers_) hint = server.known ? hint : server.silence.hint(hint);
     throw Error(ErrorKind::network,
-                "no answer within " + std::to_string(options_.connect_timeout.count()) + " ms from " +
-                    missing() + (reason_.empty() ? "" : " (" + reason_ + ")"),
-                "check that the servers run and that their endpoints can be reached from here");
+                "no answer within " + std::to_string(std::min(waited, options_.connect_timeout).count()) +
+                    " ms from " + missing() + (reason_.empty() ? "" : " (" + reason_ + ")"),
+                hint);
   }
 
   const ClientOptions& client_;

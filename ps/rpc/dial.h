@@ -36,6 +36,7 @@ class Dial {
   bool has_failed() const noexcept { return connector_.has_failed(); }
   /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
   const std::string& reason() const noexcept { return connector_.reason(); }
+  bool was_cut_off() const noexcept { return connector_.was_cut_off(); }
 
   TransportKind transport_kind() const noexcept { return transport_kind_; }
   SealedSocket take_connection() { return connector_.take_connection(); }

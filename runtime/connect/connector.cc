@@ -114,16 +114,18 @@ void Connector::advance() {
   pollfd ready = wanted();
   const int count = ::poll(&ready, 1, 0);
   if (count <= 0) {
-    if (Clock::now() >= deadline_)
-      fail(stage_ == Stage::connecting ? "no answer to a connection"
-                                       : "it does not answer as a server of fleetrun's");
-    return;
+    if (Clock::now() < deadline_) return;
+    cut_off_ = stage_ == Stage::connecting;
+    return fail(cut_off_ ? "no answer to a connection" : "it does not answer as a server of fleetrun's");
   }
   if (stage_ == Stage::proving) return receive();
   int error = 0;
   socklen_t size = sizeof error;
   ::getsockopt(connection_.value(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) return fail(std::strerror(error));
+  if (error != 0) {
+    cut_off_ = error != ECONNREFUSED;
+    return fail(std::strerror(error));
+  }
   if (is_local_ && !is_same_user(connection_.value()))
     return fail("another user's process has the name of this server's local socket");
   stage_ = Stage::proving;
@@ -150,8 +152,27 @@ void Connector::receive() {
   if (stage_ == Stage::proving && handshake_->finished()) stage_ = Stage::connected;
 }
 
+void Silence::after(bool was_cut_off, Clock::time_point begun) {
+  if (!was_cut_off)
+    since_.reset();
+  else if (!since_)
+    since_ = begun;
+}
+
+bool Silence::is_hopeless() const {
+  return since_ && Clock::now() >= *since_ + patience_;
+}
+
+std::string Silence::hint(const std::string& otherwise) const {
+  if (!since_) return otherwise;
+  return "a firewall may be between: open the ports of the job to its hosts; --port_range keeps it to some, "
+         "and "
+         "`fleetrun doctor` tries the ways";
+}
+
 SealedSocket connect_until(const std::string& endpoint, const ConnectorSettings& settings,
-                           Clock::time_point deadline, const std::function<void()>& concern) {
+                           Clock::time_point deadline, const std::function<void()>& concern,
+                           Silence silence) {
   std::string reason = "nobody answered";
   for (std::size_t attempt = 0;; ++attempt) {
     if (concern) concern();
@@ -166,9 +187,10 @@ SealedSocket connect_until(const std::string& endpoint, const ConnectorSettings&
     }
     if (connector.is_connected()) return connector.take_connection();
     if (!connector.reason().empty()) reason = connector.reason();
-    if (Clock::now() + kTryAgain >= deadline)
+    silence.after(connector.was_cut_off(), begun);
+    if (silence.is_hopeless() || Clock::now() + kTryAgain >= deadline)
       throw Error(ErrorKind::network, settings.name + " cannot be reached: " + reason,
-                  "check that it runs, and that its endpoint can be reached from here");
+                  silence.hint("check that it runs, and that its endpoint can be reached from here"));
     // Nobody tells when a port begins to listen.
     std::this_thread::sleep_until(begun + kTryAgain);
   }

@@ -57,6 +57,8 @@ class Connector {
   bool has_failed() const noexcept { return stage_ == Stage::failed; }
   /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
   const std::string& reason() const noexcept { return reason_; }
+  /// Whether it failed because nothing of that host has answered, not even that nobody listens there.
+  bool was_cut_off() const noexcept { return cut_off_; }
   void fail(std::string reason);
 
   int connection() const noexcept { return connection_.value(); }
@@ -71,16 +73,33 @@ class Connector {
   ConnectorSettings settings_;
   Stage stage_ = Stage::connecting;
   std::string reason_;
+  bool cut_off_ = false;
   std::chrono::steady_clock::time_point deadline_;
   UniqueFd connection_;
   bool is_local_ = false;
   std::optional<Handshake> handshake_;
 };
 
+/// Attempts that are cut off, without an end: a firewall is likelier than a host that is about to start.
+class Silence {
+ public:
+  explicit Silence(std::chrono::milliseconds patience = std::chrono::seconds(30)) : patience_(patience) {}
+  /// An attempt, which began then, has failed.
+  void after(bool was_cut_off, std::chrono::steady_clock::time_point begun);
+  bool is_hopeless() const;
+  /// What to do about it; where the last attempt was not cut off, `otherwise`.
+  std::string hint(const std::string& otherwise) const;
+
+ private:
+  std::chrono::milliseconds patience_;
+  std::optional<std::chrono::steady_clock::time_point> since_;
+};
+
 /// Tries to connect again and again, until it has; `concern` is called before each time, and may throw.
-/// Throws: Error(network) with the last reason after `deadline`, Error(config) as Connector does.
+/// Throws: Error(network) with the last reason after `deadline`, or where there was only `silence`;
+/// Error(config) as Connector does.
 SealedSocket connect_until(const std::string& endpoint, const ConnectorSettings& settings,
                            std::chrono::steady_clock::time_point deadline,
-                           const std::function<void()>& concern = {});
+                           const std::function<void()>& concern = {}, Silence silence = Silence());
 
 }  // namespace fleetrun

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from cluster_job import has_package, training_environment
+from cluster_job import PORT, has_package, training_environment
 
 
 def environments(world):
@@ -226,6 +226,42 @@ def test_the_name_of_the_master_may_become_known_later(rig, team):
         assert team.finish() == {"h1": 0, "h2": 0}
     finally:
         names.write_text(known)
+
+
+def test_an_address_of_one_link_is_told_to_need_its_interface(rig):
+    job = rig.hosts[0].fleetrun("--master=[fe80::1]:6768", "--nnodes=2", "true")
+    assert job.status == 125 and "as in fe80::1%eth0" in job.err
+
+
+def test_a_firewall_that_opens_the_masters_port_alone_is_told_at_once(rig, team):
+    """Launchers meet, and processes would wait for each other in silence."""
+    h1, h2, *_ = rig.hosts
+    for host in (h1, h2):
+        host.nft("add table inet cut\n"
+                 "add chain inet cut in { type filter hook input priority -300; policy drop; }\n"
+                 "add rule inet cut in iif lo accept\n"
+                 "add rule inet cut in ct state established,related accept\n"
+                 f"add rule inet cut in tcp dport {PORT} accept\n")
+    jobs = team.meet([h1, h2], "--nnodes=2")
+    world = team.wait_for_world(2)
+    endpoints = world["rank-0"]["environment"]["PADDLE_TRAINER_ENDPOINTS"].split(",")
+    places = hosts_of(world)
+    for job, rank in ((jobs[0], 1), (jobs[1], 0)):
+        if places["rank-0"] == "h2":
+            rank = 1 - rank
+        job.says(f"{endpoints[rank]} on {places[f'rank-{rank}']} (no answer within 3 s)", seconds=10)
+        assert "a firewall?" in job.err and "--port_range" in job.err
+    team.order("all", "exit 0")
+    assert set(team.finish().values()) == {0}
+
+
+def test_hosts_that_reach_each_other_hear_of_no_firewall(rig, team):
+    hosts = rig.hosts[:3]
+    jobs = team.meet(hosts, "--nnodes=3", "--server_num=1", "--trainer_num=1")
+    team.wait_for_world(3, servers=3)
+    team.order("all", "exit 0")
+    assert set(team.finish().values()) == {0}
+    assert not any("do not reach" in job.err for job in jobs)
 
 
 @pytest.mark.skipif(not has_package(), reason="the package is not built")
