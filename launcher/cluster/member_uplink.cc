@@ -97,6 +97,9 @@ void give_up(State& state, bool lost) {
   std::string why = lost ? "no coordinator of the job was found for " + shown(waited)
                          : "the job did not begin within " + shown(waited);
   if (!state.trouble.empty()) why += ": " + state.trouble;
+  if (lost && can_seek(state) && state.others->members.size() > 1)
+    why += " (of " + std::to_string(state.others->members.size()) +
+           " hosts more than half have to be left to replace it; with etcd fewer may be)";
   fence(state, why);
   if (state.up) {
     say(state, Leave{why});

@@ -487,6 +487,21 @@ TEST_CASE("a spare that finds no coordinator says how long it looked") {
         "no coordinator of the job was found for 30 s: connection refused");
 }
 
+TEST_CASE("a host that is left alone says how many would have been enough") {
+  Host host(node(2, true));
+  host.join(3, 2);
+  host.take(host.core.on_closed(host.uplink(), Closing::closed, host.now));
+  for (int i = 0; i < 200 && !host.core.over(); ++i) {
+    host.take(host.core.on_dial_failed(host.uplink(), "connection refused", host.now));
+    host.pass(milliseconds(200));
+  }
+  REQUIRE(host.newest<TellJobOver>());
+  CHECK(host.newest<TellJobOver>()->end.exit_status == 75);
+  CHECK(host.newest<TellJobOver>()->end.why ==
+        "no coordinator of the job was found for 30 s: connection refused (of 3 hosts more than half have to "
+        "be left to replace it; with etcd fewer may be)");
+}
+
 TEST_CASE("a Discovery says where to go, and again when that changes") {
   MemberSettings settings = node(1);
   settings.coordinator.reset();
