@@ -234,6 +234,11 @@ void read_hosts(const Values& values, const Environ& environ, JobConfig& config)
     config.notes.push_back(values["tls"].name + " has no effect: " +
                            (rendezvous.insecure ? "--insecure disables encryption"
                                                 : "what crosses hosts is encrypted without it"));
+  for (const char* mapping : {"rank_mapping_path", "cluster_topo_path"}) {
+    if (values.given(mapping))
+      config.notes.push_back(values[mapping].name +
+                             " has no effect: ranks follow --rank and the order of the hosts");
+  }
   if (values.given("secret_file")) rendezvous.secret_file = values["secret_file"].text;
   if (rendezvous.insecure && rendezvous.secret_file)
     refuse(values["secret_file"], "--insecure is given too, and nothing is proven then", "give one of them");

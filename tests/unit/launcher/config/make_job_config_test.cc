@@ -146,6 +146,14 @@ TEST_CASE("a flag wins over the environment, and says so where the two disagree"
   CHECK(make_job_config(options({}), environ).server_num == 3);
 }
 
+TEST_CASE("a mapping of ranks has no effect, and says so") {
+  for (const char* name : {"rank_mapping_path", "cluster_topo_path"}) {
+    CHECK(make_job_config(options({{name, "ranks.json"}}), {}).notes ==
+          std::vector<std::string>{"--" + std::string(name) +
+                                   " has no effect: ranks follow --rank and the order of the hosts"});
+  }
+}
+
 TEST_CASE("--tls has no effect, and says so") {
   const JobConfig config = make_job_config(options({{"tls", "True"}}), {});
   CHECK(config.notes ==
