@@ -227,7 +227,7 @@ std::span<const EnvVariable> other_variables() noexcept {
      "SLURM_LAUNCH_NODE_IPADDR", schedulers,
      "its hosts, and which of them this is"},
     {"SLURM_JOB_NUM_NODES SLURM_NNODES SLURM_STEP_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE "
-     "SLURM_TASKS_PER_NODE SLURM_STEP_TASKS_PER_NODE", schedulers,
+     "SLURM_TASKS_PER_NODE SLURM_STEP_TASKS_PER_NODE SLURM_STEP_NUM_TASKS", schedulers,
      "how many hosts and tasks it has"},
     {"SLURM_HET_SIZE", schedulers, "how many components a heterogeneous job has"},
     {"SLURM_JOB_GPUS SLURM_STEP_GPUS SLURM_GPUS_ON_NODE", schedulers, "its devices on this host"},

@@ -70,6 +70,19 @@ def test_a_collective_trainer_alone_meets_nobody(run):
                PADDLE_TRAINER_ID=0).stdout == "False True 1 0 0 True \n"
 
 
+JOINS = "import fleetrun.distributed as dist\ndist.init_parallel_env()\n"
+
+
+@pytest.mark.parametrize("script", [JOINS, PRINT_ROLE % True, PRINT_ROLE % False])
+@pytest.mark.parametrize("name", ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"])
+def test_one_of_several_processes_that_trains_alone_says_so(run, script, name):
+    """mpirun -np 2 python train.py"""
+    said = run(script, **{name: 2}).stderr
+    assert said.count(f"one of several ({name} is 2) and trains alone") == 1
+    assert "trains alone" not in run(script, **{name: 1}).stderr
+    assert "trains alone" not in run(script, **{name: 2}, WORLD_SIZE=1, RANK=0).stderr
+
+
 def test_collective_trainers_are_those_whose_endpoints_are_named(run):
     code = """
 from fleetrun.distributed.fleet import PaddleCloudRoleMaker

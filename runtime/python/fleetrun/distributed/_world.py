@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleetrun._ends import at_end
 from fleetrun._error import Error
+from fleetrun.distributed._alone import warn_where_alone
 from fleetrun.distributed._channel import Channel
 from fleetrun.distributed._membership import the_member, wait_for_place
 from fleetrun.distributed._torchrun import meeting_place
@@ -173,6 +174,8 @@ class TheWorld:
             wait_for_place()
             member = the_member()
             if member is None:
+                if place is None:
+                    warn_where_alone()
                 self._meetings = _native.Interruption()
                 self._native = _native.World.join(place or meeting_place(), self._meetings)
             else:

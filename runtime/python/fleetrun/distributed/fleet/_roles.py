@@ -20,6 +20,7 @@ from typing import Any
 
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
+from fleetrun.distributed._alone import warn_where_alone
 from fleetrun.distributed._membership import wait_for_place
 
 
@@ -256,6 +257,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
             self._parameter_server(listed)
         else:
             self._alone()
+        warn_where_alone()
 
     def _collective(self):
         # torchrun's variables count where the launcher is another one, as they do for the ranks' meeting.
