@@ -154,6 +154,16 @@ std::string value_of(const Flag& flag, const Setting& row, const std::vector<std
   return arguments[next++];
 }
 
+/// Text programs make one dash of two, which comes along with what is copied: U+2010 to U+2015, U+2212.
+void refuse_typeset(std::string_view script) {
+  const bool dash =
+      script.starts_with("\xe2\x88\x92") ||
+      (script.starts_with("\xe2\x80") && script.size() > 2 && script[2] >= '\x90' && script[2] <= '\x95');
+  if (dash)
+    throw Error(ErrorKind::usage, "'" + printable(script) + "' begins with a dash of a text program",
+                "write --" + printable(script.substr(3)));
+}
+
 /// Paddle takes these for not given where they are empty: `--nnodes=$NNODES`, in a script that may set it.
 bool may_be_empty(std::string_view key) noexcept {
   constexpr std::string_view kKeys[] = {"devices", "host", "ips", "master", "nnodes", "servers", "trainers"};
@@ -183,7 +193,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
       continue;
     }
     const auto [known, is_new] = line.options.values.emplace(key, value);
-    if (!is_new && known->second != value) {
+    if (!is_new && known->second != value && row->kind != Kind::refused) {
       const std::string& first = line.options.spelled.at(key);
       throw Error(ErrorKind::usage,
                   first == flag.written ? first + " is given twice"
@@ -193,6 +203,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     line.options.spelled.emplace(key, flag.written);
   }
   if (next == arguments.size()) return line;
+  refuse_typeset(arguments[next]);
   line.options.script = arguments[next];
   line.options.script_args.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next) + 1, arguments.end());
   return line;

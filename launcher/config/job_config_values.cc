@@ -102,7 +102,9 @@ std::vector<std::string> read_list(const Value& value, std::string_view example)
   const std::string hint = "write it as " + std::string(example);
   if (parts.empty()) refuse(value, "a list is needed", hint);
   std::set<std::string> seen;
-  for (const std::string& part : parts) {
+  for (std::string& part : parts) {
+    part.erase(0, part.find_first_not_of(' '));  // --gpus="0, 1" of Paddle's documentation
+    part.erase(part.find_last_not_of(' ') + 1);
     if (part.empty() || part.find_first_of(" \t\n") != std::string::npos)
       refuse(value, "a part of the list has no name", hint);
     if (!seen.insert(part).second) refuse(value, printable(part) + " is in the list twice");

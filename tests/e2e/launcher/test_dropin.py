@@ -148,6 +148,17 @@ def test_old_spellings_are_understood(work):
                 and "hint: leave" in job.err)
 
 
+def test_command_lines_of_paddles_documentation_are_understood_or_named(work):
+    environment = clean_environment(CUDA_VISIBLE_DEVICES="0,1,2,3")
+    plan = json.loads(work.run("--dry-run=json", "--gpus=1, 3", "/bin/true", environment=environment).out)
+    assert [each["environment"]["CUDA_VISIBLE_DEVICES"] for each in plan["processes"]] == ["1,3", "1,3"]
+    job = work.run("--elastic_server=127.0.0.1:2379", "--np=2", "--job_id=demo", "/bin/true")
+    assert job.status == 125 and "--nnodes=MIN:MAX" in job.err and "twice" not in job.err
+    for dash in "\u2013\u2014\u2212":
+        job = work.run(f"{dash}selected_gpus=0,1", "/bin/true")
+        assert job.status == 125 and "dash of a text program" in job.err and "--selected_gpus=0,1" in job.err
+
+
 def test_the_flags_of_paddle_1_are_understood(work, ports):
     port = ports(1)[0]
     flags = ["--selected_gpus=0,1", "--cluster_node_ips=127.0.0.1", "--node_ip", "127.0.0.1",
