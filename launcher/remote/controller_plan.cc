@@ -238,6 +238,8 @@ ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given
   learn_names(own, list.hosts);
   if (!config.host_list.slurm) merge_own(list, own);
   plan.notes = std::move(list.notes);
+  if (options.values.contains("master"))
+    plan.notes.push_back("--master has no effect: the hosts of a list meet at the one that starts them");
   if (has_servers(list)) {
     if (config.mode != Mode::ps && options.values.contains("run_mode"))
       plan.notes.push_back("run_mode is ps, not " + std::string(to_string(config.mode)) +

@@ -88,6 +88,12 @@ TEST_CASE("a list that names servers makes the job one of servers, and its other
   CHECK(other.notes[0] == "run_mode is ps, not collective, because the list of hosts names servers");
 }
 
+TEST_CASE("a place to meet has no effect beside a list of hosts, and says so") {
+  const ControllerPlan plan = plan_of({{"hosts", "h1,h2"}, {"master", "10.0.0.9:6768"}});
+  REQUIRE(plan.notes.size() == 1);
+  CHECK(plan.notes[0] == "--master has no effect: the hosts of a list meet at the one that starts them");
+}
+
 TEST_CASE("localhost, the host's own name and its address are one host") {
   const ControllerPlan plan = plan_of({{"hosts", "localhost,h2:3,ME:2,10.0.0.1"}});
   REQUIRE(plan.hosts.size() == 2);
