@@ -151,19 +151,17 @@ std::optional<std::vector<TakenOver>> take_over_servers(const World& before,
 std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
                                      std::size_t max) {
   std::vector<Member> members;
-  bool has_lost_servers = !before.taken_over.empty();
   for (const Member& member : before.members) {
     const bool here =
         std::any_of(candidates.begin(), candidates.end(),
                     [&member](const Candidate& candidate) { return candidate.member.node == member.node; });
     if (here) members.push_back(member);
-    has_lost_servers = has_lost_servers || (!here && !member.offer.servers.empty());
   }
   for (const Candidate& candidate : candidates) {
     if (members.size() >= max) break;
     if (before.rank_of(candidate.member.node)) continue;
     Member member = candidate.member;
-    if (has_lost_servers) member.offer.servers.clear();
+    member.offer.servers.clear();
     member.first_trainer =
         first_hole(members, &Member::first_trainer, &PodOffer::trainers, member.offer.trainers.size());
     member.first_server =

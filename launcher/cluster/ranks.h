@@ -34,8 +34,8 @@ std::optional<std::vector<TakenOver>> take_over_servers(const World& before,
                                                         const std::vector<Candidate>& candidates);
 
 /// The members of a world that goes on in place: those of `before` who are still there, with the ranks that
-/// they have, and then the newcomers, each where a hole is wide enough for it, else at the end. Once servers
-/// were taken over newcomers bring only trainers.
+/// they have, and then the newcomers, each where a hole is wide enough for it, else at the end. Newcomers
+/// bring only trainers: those who run keep their rows on the servers that they know.
 std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
                                      std::size_t max);
 

@@ -146,6 +146,8 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& r
     if (!config.ps_download_cmd.empty())
       process.environment.set("FLEETRUN_PS_DOWNLOAD_CMD", config.ps_download_cmd);
   }
+  if (ranks.own_servers && *ranks.own_servers < facts.servers.size())
+    plan.notes.push_back("no server is started here: the job goes on with the servers that it has");
   keep_servers(config, facts, ranks, plan.roles[kServers], plan);
 }
 

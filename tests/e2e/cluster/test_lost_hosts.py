@@ -155,6 +155,22 @@ def test_a_host_comes_back_to_trainers_that_were_never_stopped(rig, team):
     assert (h3.files / "log" / "workerlog.0").read_text().count("started") == 2
 
 
+def test_a_host_with_servers_that_comes_later_trains_on_those_that_are_there(rig, team):
+    """The same command on each host: a server more would be one that no client knows."""
+    flags = (*ELASTIC, "--server_num=1", "--trainer_num=1")
+    hosts = rig.hosts[:3]
+    for host in hosts[:2]:
+        team.start(host, *flags)
+    team.wait_for_world(2, servers=2)
+    late = team.start(hosts[2], *flags)
+    newcomer = wait_until(lambda: [one for one in team.records() if one["host"] == "h3"], "the trainer on h3")
+    assert [one["who"] for one in newcomer] == ["rank-2"]
+    assert newcomer[0]["environment"]["PADDLE_PSERVERS_IP_PORT_LIST"].count(":") == 2
+    late.says("no server is started here")
+    finish(team, *hosts)
+    assert len(team.records()) == 5, "somebody was started again"
+
+
 @pytest.mark.parametrize("deaf", ["member", "coordinator"])
 def test_a_cut_in_one_direction_loses_that_host_and_no_other(rig, team, deaf):
     h1, h2, h3, h4, _ = rig.hosts

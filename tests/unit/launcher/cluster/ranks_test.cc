@@ -67,6 +67,10 @@ TEST_CASE("in place everybody keeps its ranks, and a newcomer gets a hole that i
         "a:0 c:4 n:5");
   CHECK(order(arrange_in_place(before, {candidate("a"), candidate("b"), candidate("c"), candidate("n")},
                                3)) == "a:0 b:2 c:4");
+  Candidate serves = candidate("n", -1, -1, 2);
+  serves.member.offer.servers = {9};
+  const auto after = arrange_in_place(before, {candidate("a"), candidate("c"), serves}, 3);
+  CHECK(after.back().offer.servers.empty());  // clients know the servers that were there
 }
 
 TEST_CASE("a host that is blamed too often rests, each time twice as long") {
