@@ -94,6 +94,16 @@ Instant confirmed_by_quorum(const State& state) {
 
 namespace {
 
+/// Those of `candidates` who have a part in a world that goes on in place: a host of servers alone that comes
+/// later has none, see arrange_in_place().
+std::vector<Candidate> candidates_in_place(const State& state, std::vector<Candidate> candidates) {
+  std::erase_if(candidates, [&state](const Candidate& its) {
+    return state.journal.world && !state.journal.world->rank_of(its.member.node) &&
+           its.member.offer.trainers.empty();
+  });
+  return candidates;
+}
+
 /// Whether those who run may go on while the others come and go.
 bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidates, std::size_t size) {
   if (!state.settings.in_place || !state.journal.world || !state.faults.empty() || leaves_itself(state))
@@ -411,11 +421,12 @@ bool keeps_proposal(const State& state) {
 bool propose_next(State& state) {
   const std::vector<Candidate> candidates = candidates_of(state);
   const std::size_t size = world_size(state.settings.nodes, candidates.size());
-  const bool in_place =
-      size > 0 && state.stage == Stage::changing && goes_on_in_place(state, candidates, size);
+  const std::vector<Candidate> useful = candidates_in_place(state, candidates);
+  const std::size_t least = world_size(state.settings.nodes, useful.size());
+  const bool in_place = least > 0 && state.stage == Stage::changing && goes_on_in_place(state, useful, least);
   std::vector<Member> chosen;
   if (size > 0)
-    chosen = in_place ? arrange_in_place(*state.journal.world, candidates, size) : arrange(candidates, size);
+    chosen = in_place ? arrange_in_place(*state.journal.world, useful, least) : arrange(candidates, size);
   if (size == 0 || !quorum_here(state) || last_call(state, candidates.size())) {
     wait_for_nodes(state);
     return false;
@@ -444,7 +455,7 @@ void begin_change(State& state, const std::string& why) {
 }
 
 bool goes_on_in_place(const State& state) {
-  const std::vector<Candidate> candidates = candidates_of(state);
+  const std::vector<Candidate> candidates = candidates_in_place(state, candidates_of(state));
   const std::size_t size = world_size(state.settings.nodes, candidates.size());
   return size > 0 && goes_on_in_place(state, candidates, size);
 }
@@ -510,6 +521,7 @@ void consider_growth(State& state) {
     const bool member = node->told == state.journal.world->generation;
     if (node->leaving || node->connection == 0 || (!member && state.quarantine.until(node->name) > state.now))
       continue;
+    if (state.settings.in_place && !member && node->offer.trainers.empty()) continue;
     ++available;
     if (!member) newcomer = node->name;
   }

@@ -167,7 +167,9 @@ def test_a_host_with_servers_that_comes_later_trains_on_those_that_are_there(rig
     assert [one["who"] for one in newcomer] == ["rank-2"]
     assert newcomer[0]["environment"]["PADDLE_PSERVERS_IP_PORT_LIST"].count(":") == 2
     late.says("no server is started here")
-    finish(team, *hosts)
+    servers = team.start(rig.hosts[3], *ELASTIC, "--server_num=1", "--trainer_num=0")
+    servers.says("waits as a spare")  # there is nothing for it to do
+    finish(team, *hosts, rig.hosts[3])
     assert len(team.records()) == 5, "somebody was started again"
 
 
