@@ -119,6 +119,9 @@ void keep_servers(const JobConfig& config, const HostFacts& facts, const PlanRan
 }  // namespace
 
 void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, Plan& plan) {
+  if (ranks.world && ranks.servers.empty())
+    throw Error(ErrorKind::config, "no host of the job has a server",
+                "--server_num=1 on one of them starts one; without servers each trainer would train alone");
   RolePlan& servers = plan.roles.emplace_back();
   servers.name = "server";
   servers.serves = true;

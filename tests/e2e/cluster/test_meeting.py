@@ -228,6 +228,14 @@ def test_the_name_of_the_master_may_become_known_later(rig, team):
         names.write_text(known)
 
 
+def test_trainers_of_servers_that_no_host_has_are_refused(rig, team):
+    """Each would train alone, on tables of its own."""
+    jobs = team.meet(rig.hosts[:2], "--nnodes=2", "--server_num=0", "--trainer_num=1")
+    assert [job.finish().status for job in jobs] == [125, 125]
+    assert all("no host of the job has a server" in job.err for job in jobs)
+    assert team.records() == []
+
+
 def test_an_address_of_one_link_is_told_to_need_its_interface(rig):
     job = rig.hosts[0].fleetrun("--master=[fe80::1]:6768", "--nnodes=2", "true")
     assert job.status == 125 and "as in fe80::1%eth0" in job.err
