@@ -410,3 +410,51 @@ def one_model_behind_another(side):
     backward(nn.Sequential(first, second), data(side.rank))
     check_means(one, first)
     check_means(other, second)
+
+
+class OneOf(nn.Module):
+    """A forward uses the layers that it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 1, bias=False), nn.Linear(4, 1, bias=False)
+
+    def forward(self, x, layers):
+        return sum(getattr(self, layer)(x).sum() for layer in layers)
+
+
+@case
+def gradient_that_a_script_has_set(side):
+    """It is the rank's own where no rank has used the parameter, and else given to the others, too; one that
+    lies in the bucket is the mean always."""
+    mine, middle = 10.0 + side.rank, mean(torch.tensor(10.0 + side.rank)).item()
+    for views in (False, True):
+        model = side.wrap(OneOf(), find_unused_parameters=True, gradient_as_bucket_view=views)
+        weight, x = model.module.b.weight, torch.ones(1, 4) * side.size
+        for _ in range(3):
+            model.zero_grad()
+            weight.grad = torch.full((1, 4), mine)
+            model(x, "a").backward()
+            assert weight.grad.eq(middle if views else mine).all(), (views, weight.grad)
+            model.zero_grad()
+            weight.grad = torch.full((1, 4), mine)
+            model(x, "b" if side.rank == 0 else "a").backward()
+            assert weight.grad.allclose(torch.tensor(middle + 1)), (views, weight.grad)
+
+
+@case
+def gradient_of_a_backward_that_stayed_here(side):
+    for beside in (False, True):
+        model = side.wrap(OneOf(), find_unused_parameters=True)
+        weight, x = model.module.b.weight, torch.ones(1, 4) * (side.rank + 1)
+        model(x, "a").backward()
+        for _ in range(2):
+            model.zero_grad()
+            if beside:
+                model.module(x, "b").backward()
+            else:
+                with model.no_sync():
+                    model(x, "b").backward()
+            assert weight.grad.eq(side.rank + 1).all(), (beside, weight.grad)
+            model(x, "a").backward()
+            assert weight.grad.eq((side.size + 1) / 2).all(), (beside, weight.grad)

@@ -155,6 +155,17 @@ def hooks_of_16_bits(side):
 
 
 @case
+def hook_of_16_bits_has_wider_gradients_too(side):
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+    for dtype in (torch.float32, torch.float64):
+        model = side.wrap(net().to(dtype))
+        model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+        backward(model, data(side.rank, dtype=dtype))
+        for parameter in model.parameters():
+            assert torch.equal(parameter.grad, parameter.grad.half().to(dtype)), dtype
+
+
+@case
 def hook_of_ones_own(side):
     seen = []
 

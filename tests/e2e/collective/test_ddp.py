@@ -11,7 +11,7 @@ FLEETRUN = pathlib.Path(sys.executable).parent / "fleetrun"
 DEADLINE = 600
 
 
-@pytest.mark.parametrize("part, least", [("ddp_means", 30), ("ddp_types", 16), ("ddp_ways", 22),
+@pytest.mark.parametrize("part, least", [("ddp_means", 32), ("ddp_types", 16), ("ddp_ways", 23),
                                          ("ddp_refusals", 19), ("ddp_beside", 36)])
 def test_it_is_as_pytorchs_is(part, least, torch_python, tmp_path):
     python, more = torch_python

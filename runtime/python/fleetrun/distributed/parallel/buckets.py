@@ -39,8 +39,9 @@ def _place(flat, parameter):
 
 class Bucket:
     """Dense gradients of one type, behind each other in one tensor; behind them a flag for each, above 0
-    after the exchange where any rank had a gradient. The parameters' gradients are views of that tensor with
-    `keeps_views`, else of their own memory. wire: the type that is sent, None: the gradients' own."""
+    after the exchange where a backward of any rank has used the parameter. The parameters' gradients are
+    views of that tensor with `keeps_views`, else of their own memory. wire: the type that is sent, None: the
+    gradients' own."""
 
     def __init__(
         self,
@@ -64,33 +65,41 @@ class Bucket:
             _place(self._flat[start : start + size], parameter)
             for parameter, start, size in zip(parameters, starts, sizes)
         ]
-        sends = self._flat if wire is None or dtype != torch.float32 else self._flat.to(wire)
+        sends = self._flat if wire is None else self._flat.to(wire)
         self._wire = None if sends is self._flat else sends
         values = view(sends)
         self._call = _native.Call(_KIND.all_reduce, values, values, values.count, _OPERATION.avg)
         self._started: Any = None
         self._ready: set[int] = set()
+        self._used_here: set[int] = set()
         self._is_muted = False
 
     def is_full(self) -> bool:
         """Whether every gradient is there."""
         return len(self._ready) == len(self.parameters)
 
+    def use(self, slot: int) -> None:
+        """A backward whose gradients stay here has used a parameter."""
+        self._used_here.add(slot)
+
     def take(self, slot: int) -> None:
         """Takes the gradient of a parameter into the bucket."""
+        self._take_in(slot)
+        self._ready.add(slot)
+
+    def _take_in(self, slot):
         parameter, place = self.parameters[slot], self._views[slot]
         if parameter.grad is not place:
             place.copy_(parameter.grad)
             if self._keeps_views:
                 parameter.grad = place
-        self._ready.add(slot)
 
     def mute(self) -> None:
         """The exchange that is under way, or comes, is not one of this rank's gradients."""
         self._is_muted = True
 
     def start(self) -> None:
-        """Starts the exchange; gradients that have not come are zero, or what an earlier backward left."""
+        """Starts the exchange; gradients that have not come are zero, or what was there before."""
         self._complete()
         self._started = self._communicator.start(self._call, current_stream(self._flat))
 
@@ -103,9 +112,12 @@ class Bucket:
             for slot in missing:
                 if self.parameters[slot].grad is None:
                     self._views[slot].zero_()
-                    self._flags[slot] = 0.0
                 else:
-                    self.take(slot)
+                    self._take_in(slot)
+                # PyTorch's gives a gradient that a script has set to the others, too, and takes the mean
+                # where a rank has used the parameter, or it lies in the bucket.
+                has_mean = self._keeps_views and self.parameters[slot].grad is not None
+                self._flags[slot] = float(has_mean or slot in self._used_here)
         if self._wire is not None:
             self._wire.copy_(self._flat)
 
@@ -132,6 +144,7 @@ class Bucket:
             self._gradients.mul_(self.scale)
         used = self._used()
         self._ready.clear()
+        self._used_here.clear()
         if self._is_muted:
             self._is_muted = False
             return len(used)
@@ -146,7 +159,7 @@ class Bucket:
         return len(used)
 
     def _used(self):
-        """The slots of which any rank had a gradient."""
+        """The slots of parameters that any rank has used."""
         if self.is_full() and not self._is_muted:
             return range(len(self.parameters))
         return [slot for slot, flag in enumerate(self._flags.tolist()) if flag > 0]
@@ -166,6 +179,9 @@ class RowBucket:
     def is_full(self) -> bool:
         """Whether the gradient is there."""
         return self._is_ready
+
+    def use(self, slot: int) -> None:
+        """Nothing: rows that are there are given to the others, whatever they are from."""
 
     def take(self, slot: int) -> None:
         """Takes the gradient."""

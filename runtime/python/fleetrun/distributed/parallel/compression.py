@@ -89,6 +89,9 @@ class CompressedBucket:
         """Whether the gradient is there."""
         return self._is_ready
 
+    def use(self, slot: int) -> None:
+        """Nothing: a gradient that is there is given to the others, whatever it is from."""
+
     def take(self, slot: int) -> None:
         """Takes the gradient."""
         self._is_ready = True

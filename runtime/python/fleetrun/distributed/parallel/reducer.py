@@ -11,8 +11,8 @@ end       what is left starts, all are waited for, every gradient is the mean, a
 A backward is exchanged where it comes from outputs of a forward that says so, or is the first one since such
 a forward: not one of the module alone, which other ranks need not make.
 
-A parameter that no rank has used keeps what gradient it had, also None. A backward within a backward
-(torch.utils.checkpoint with use_reentrant=True) is exchanged for itself.
+A parameter that no rank has used keeps what gradient it had, also None and one that the script has set.
+A backward within a backward (torch.utils.checkpoint with use_reentrant=True) is exchanged for itself.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class Reducer:
             elif self._hook is not None and not self._hook.averages:
                 bucket = HookBucket(parameters, communicator, self._hook, self._keeps_views)
             else:
-                bucket = Bucket(parameters, communicator, self._wire(), self._keeps_views)
+                wire = self._wire(parameters[0])
+                bucket = Bucket(parameters, communicator, wire, self._keeps_views)
             for slot, index in enumerate(group):
                 self._places[index] = (bucket, slot)
             self._buckets.append(bucket)
@@ -132,10 +133,11 @@ class Reducer:
             if isinstance(bucket, HookBucket):
                 bucket.index, bucket.is_last = number, number == len(self._buckets) - 1
 
-    def _wire(self):
+    def _wire(self, parameter):
+        """The type on the way: a hook has it for all gradients, Paddle's option for those of float32."""
         if self._hook is not None:
             return self._hook.wire
-        return torch.float16 if self._options.half_precision else None
+        return torch.float16 if self._options.half_precision and parameter.dtype == torch.float32 else None
 
     def _join(self, order):
         """Groups of indices: the first is small, so that something is under way early."""
@@ -189,6 +191,11 @@ class Reducer:
         while self._next < len(self._buckets) - 1 and self._buckets[self._next].is_full():
             self._buckets[self._next].start()
             self._next += 1
+
+    def use(self, index: int) -> None:
+        """The gradient of this parameter is ready, in a backward whose gradients stay here."""
+        bucket, slot = self._places[index]
+        bucket.use(slot)
 
     def arm(self, averages: bool) -> None:
         """A forward begins, whose gradients are averaged or stay local."""
@@ -272,8 +279,12 @@ class Reducer:
 def _take(reducer, index):
     """A hook of a gradient: it must not keep the reducer."""
     this = reducer()
-    if this is not None and this.is_averaging():
+    if this is None:
+        return
+    if this.is_averaging():
         this.take(index)
+    else:
+        this.use(index)
 
 
 def _enter(reducer, averages):
