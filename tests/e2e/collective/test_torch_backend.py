@@ -111,7 +111,8 @@ pair = td.new_group([0, 1], backend="gloo")
 values = torch.tensor([td.get_rank() + 1])
 td.all_reduce(values)
 td.all_reduce(values, group=pair)
-print(td.get_backend(), td.get_backend(pair), values.item(), type(pair).__module__)
+print(td.get_backend(), td.get_backend(pair), pair._get_backend_name(), pair.name(), values.item(),
+      type(pair).__module__)
 td.barrier()
 if os.environ["FLEETRUN_TORCH_GLOO"] != "1":
     os._exit(0)  # PyTorch 2.15's own aborts at times when the interpreter ends
@@ -137,7 +138,7 @@ def test_groups_of_gloo_are_ours_where_it_is_asked_for(torch_python, version, tm
             assert "which makes groups of gloo itself" in log, log
         else:
             home = "fleetrun.distributed.torch_backend" if value == "1" else "torch.distributed"
-            assert f"gloo gloo 6 {home}" in log, log
+            assert f"gloo gloo gloo gloo 6 {home}" in log, log
 
 
 def test_importing_torch_loads_the_backend_only_where_it_is_asked_for():

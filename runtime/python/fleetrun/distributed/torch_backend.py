@@ -84,6 +84,12 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         """Its name, also where it stands in for gloo: native code looks for gloo itself in one so named."""
         return "fleetrun"
 
+    def _get_backend_name(self) -> str:
+        """What Python code asks that goes another way for gloo."""
+        return self.asked_as
+
+    name = _get_backend_name
+
     @property
     def group_name(self) -> str:
         """What torch.distributed calls it; native code finds it by this name."""
