@@ -26,19 +26,20 @@ def meeting_place() -> dict[str, str] | None:
     return {**environ, "MASTER_PORT": _port(store, name, int(environ["RANK"]))}
 
 
-def meeting_place_of(store: Any, rank: int, size: int) -> dict[str, str] | None:
+def meeting_place_of(store: Any, rank: int, size: int, is_again: bool) -> dict[str, str] | None:
     """The environment of a rank of those that a store of torch.distributed has brought together; None where
-    the launcher's says the same rank."""
+    the launcher's says the same rank, and its place is not one where ranks may have met before (is_again)."""
     said = [os.environ.get(name) for name in ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM")]
-    if said == [str(rank), str(size)] and os.environ.get("PADDLE_TRAINER_ENDPOINTS"):
+    if said == [str(rank), str(size)] and os.environ.get("PADDLE_TRAINER_ENDPOINTS") and not is_again:
         return None
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE_")}
     environ.update(RANK=str(rank), WORLD_SIZE=str(size))
     if size > 1:
-        store.set(f"fleetrun/host/{rank}", socket.gethostname())
-        hosts = [store.get(f"fleetrun/host/{each}").decode() for each in range(size)]
+        name = f"fleetrun/{store.add(f'fleetrun/met/{rank}', 1)}"  # they may meet by one store again
+        store.set(f"{name}/host/{rank}", socket.gethostname())
+        hosts = [store.get(f"{name}/host/{each}").decode() for each in range(size)]
         environ["MASTER_ADDR"] = "127.0.0.1" if len(set(hosts)) == 1 else hosts[0]
-        environ["MASTER_PORT"] = _port(store, "fleetrun", rank)
+        environ["MASTER_PORT"] = _port(store, name, rank)
     return environ
 
 

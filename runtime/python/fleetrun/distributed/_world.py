@@ -159,11 +159,20 @@ class TheWorld:
         self.followers: weakref.WeakSet[Any] = weakref.WeakSet()
         # Called before a group of all ranks is made.
         self.before_groups: Any = None
+        self._leaves_at_end = False
 
     @property
     def is_joined(self) -> bool:
         """Whether this process has met the others."""
         return self._native is not None
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing would miss the ranks: there is neither a model nor a group but that of all, and
+        nothing that has a communicator."""
+        own = [group._communicator for group in self.groups.values()]
+        others = [each for each in self._living() if not any(each is one for one in own)]
+        return not self.followers and list(self.groups) in ([], [0]) and not others
 
     def join(self, place: dict[str, str] | None = None) -> TheWorld:
         """Meets the other ranks of the job; once. place: the environment that says where, in the place of
@@ -184,7 +193,9 @@ class TheWorld:
                 member.on_lost = self.abort
                 the_generations.meet(self, member)
             self.groups = {0: Group(self, 0, range(self.size))}
-            at_end(self.leave, self._connections)
+            if not self._leaves_at_end:
+                self._leaves_at_end = True
+                at_end(self.leave, self._connections)
         return self
 
     def enter(self, environment: dict[str, str] | None, member: Member) -> None:

@@ -542,8 +542,8 @@ def _made_of(options: Any, asked_as: str) -> ProcessGroup:
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     rank = options.group_rank
     is_whole = not options.global_ranks_in_group
-    if is_whole and not the_world.is_joined and the_member() is None:
-        the_world.join(meeting_place_of(options.store, options.group_rank, options.group_size))
+    if is_whole and the_member() is None:
+        _join(options.store, options.group_rank, options.group_size)
     if the_world.rank != ranks[rank] or is_whole and options.group_size != the_world.size:
         raise Error(
             "config",
@@ -552,6 +552,15 @@ def _made_of(options: Any, asked_as: str) -> ProcessGroup:
             'call init_process_group("fleetrun") first, or with the rank and size that the environment says',
         )
     return _grouped(ranks, options.timeout, options.group_id, asked_as, options.store)
+
+
+def _join(store, rank, size):
+    """Meets the ranks of init_process_group; where others were met before and let go of, those are left."""
+    is_again = the_world.is_joined and (the_world.rank, the_world.size) != (rank, size)
+    if is_again and the_world.is_unused:
+        the_world.leave()
+    if not the_world.is_joined:
+        the_world.join(meeting_place_of(store, rank, size, is_again))
 
 
 def _grouped(ranks, timeout, group_id, asked_as, store):
