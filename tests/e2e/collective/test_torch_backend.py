@@ -268,7 +268,7 @@ def test_a_process_is_in_one_world_after_another(torch_python, version, tmp_path
     everything = done.stdout + done.stderr + "".join(logs)
     assert done.returncode == 0, everything
     for rank, log in enumerate(logs):
-        assert f"done torch.distributed says that this is rank 0 of 1, and it has joined as rank {rank} " in log
+        assert f"this is rank 0 of 1, and it has joined as rank {rank} of 4 before" in log, log
 
 
 def test_who_does_not_come_in_time_is_named(torch_python, version, tmp_path):
