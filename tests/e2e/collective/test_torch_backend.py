@@ -106,6 +106,8 @@ td.all_reduce(values)
 td.all_reduce(values, group=pair)
 print(td.get_backend(), td.get_backend(pair), pair._get_backend_name(), pair.name(), values.item(),
       type(pair).__module__)
+for what in ("window", "abort_hooks", "completion_hooks"):
+    assert not getattr(pair, f"supports_{what}", False)
 td.barrier()
 if os.environ["FLEETRUN_TORCH_GLOO"] != "1":
     os._exit(0)  # PyTorch 2.15's own aborts at times when the interpreter ends

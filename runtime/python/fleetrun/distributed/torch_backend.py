@@ -37,6 +37,7 @@ from fleetrun.distributed._torch_gloo import stand_in_where_asked, warn_of_ignit
 from fleetrun.distributed._torch_meeting import meet_over_environment
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
 from fleetrun.distributed._torch_profile import recorded
+from fleetrun.distributed._torch_sparse import sum_sparse
 from fleetrun.distributed._torch_tensors import (
     apart,
     bytes_of,
@@ -70,6 +71,9 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     """What torch.distributed calls; `group` has the ranks in its order."""
 
     supports_splitting = True
+    # What PyTorch's own property asks of a native backend, which there is none of here.
+    supports_abort_hooks = supports_coalescing = supports_completion_hooks = supports_reconfigure = False
+    supports_shrinking = supports_tensor_alloc = supports_window = False
 
     def __init__(self, rank: int, size: int, group: Group, name: str, asked_as: str, store: Any) -> None:
         super().__init__(rank, size)
@@ -144,7 +148,8 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         """Each tensor = the ranks' tensors reduced."""
         operation = _operation(opts, "all_reduce")
         if any(tensor.is_sparse for tensor in tensors):
-            return self._sum_sparse(tensors, operation)
+            sum_sparse(tensors, operation, self._group)
+            return done(tensors)
         works = [self._reduced(*each, operation) for each in zip(tensors, apart(tensors))]
         return self._each_started(works, list(tensors), opts)
 
@@ -188,34 +193,6 @@ class ProcessGroup(torch_distributed.ProcessGroup):
             return task, lambda: put(tensor, flat)
 
         return tensor, start
-
-    def _sum_sparse(self, tensors, operation):
-        """Rows of the same place are added. The ranks have different numbers of them, and learn them first:
-        it is done when this returns."""
-        if operation != calls.ReduceOp.SUM:
-            raise Error("config", "all_reduce of a sparse tensor, which has no other operation than SUM")
-        for tensor in tensors:
-            with torch.no_grad():
-                mine = tensor.coalesce()
-                shape = torch.tensor([[mine._nnz(), mine.sparse_dim(), *mine.shape]])
-                shapes = self._every(shape)
-                if not torch.equal(shapes[:, 1:], shape[:, 1:].expand_as(shapes[:, 1:])):
-                    raise Error(
-                        "config", f"all_reduce of sparse tensors of different shapes: {shapes.tolist()}"
-                    )
-                counts = shapes[:, 0].tolist()
-                indices = self._every(mine.indices().t().contiguous(), counts).t()
-                values = self._every(mine.values(), counts)
-                tensor.copy_(torch.sparse_coo_tensor(indices, values, tensor.shape).coalesce())
-        return done(tensors)
-
-    def _every(self, rows, counts=None):
-        """The ranks' rows behind each other, counts[r] of rank r, by default one."""
-        joined = rows.new_empty((sum(counts) if counts else self._group.nranks, *rows.shape[1:]))
-        mine, every, width = bytes_of(rows), bytes_of(joined), row_bytes(rows)
-        sizes = [count * width for count in counts or [1] * self._group.nranks]
-        calls._call(self._group, True, _native.Call(_KIND.all_gather, view(mine), view(every), counts=sizes))
-        return joined
 
     @in_every_form(AllgatherOptions, 2)
     @recorded("all_gather", 1)
