@@ -226,7 +226,10 @@ void BarrierService::attend(std::uint32_t trainer, Respond respond) {
   Respond before;
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_ && trainer_registry_.is_here(trainer)) std::swap(attending_[trainer], respond);
+    if (!closed_ && trainer_registry_.is_here(trainer)) {
+      trainer_registry_.attend(trainer);
+      std::swap(attending_[trainer], respond);
+    }
     before = std::move(respond);
   }
   // What is left is an earlier attend of the same trainer, or this one after the server was closed.

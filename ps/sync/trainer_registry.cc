@@ -28,6 +28,11 @@ TrainerRegistry::TrainerRegistry(std::string server, std::uint32_t trainers, std
   for (Entry& entry : entries_) entry.fence = generation;
 }
 
+// One that makes no more than one connection, 0, does not attend.
+bool TrainerRegistry::may_be_gone(const Entry& entry) noexcept {
+  return entry.presence == Presence::here && entry.connection != 0 && !entry.attends;
+}
+
 bool TrainerRegistry::hello(const Newcomer& newcomer) {
   const std::string name = name_of(newcomer.trainer);
   const bool knows_more = newcomer.generation > generation_;
@@ -48,7 +53,8 @@ bool TrainerRegistry::hello(const Newcomer& newcomer) {
                        entry.launcher != newcomer.launcher;
   if (another) throw stale(name + " belongs to another host in epoch " + std::to_string(generation_));
   const bool replaces = in_place_ && newcomer.generation > std::max(entry.since, entry.fence);
-  if (entry.presence == Presence::here && entry.incarnation != newcomer.incarnation && !replaces) {
+  if (entry.presence == Presence::here && entry.incarnation != newcomer.incarnation && !replaces &&
+      !may_be_gone(entry)) {
     throw Error(ErrorKind::config, name + " is connected to " + server_ + " already",
                 "give each trainer a rank of its own");
   }
@@ -61,6 +67,7 @@ bool TrainerRegistry::hello(const Newcomer& newcomer) {
   if (!is_same) entry.joined = !is_late;
   entry.incarnation = newcomer.incarnation;
   entry.connection = newcomer.connection;
+  entry.attends = false;
   entry.since = newcomer.generation;
   if (!newcomer.launcher.empty()) entry.launcher = newcomer.launcher;
   return is_late;
@@ -136,7 +143,7 @@ bool TrainerRegistry::succeeds(const Newcomer& newcomer) const {
   if (in_place_ || begins_anew || newcomer.trainer >= entries_.size()) return false;
   const Entry& entry = entries_[newcomer.trainer];
   return entry.incarnation != newcomer.incarnation &&
-         (entry.presence == Presence::away || entry.presence == Presence::done);
+         (entry.presence == Presence::away || entry.presence == Presence::done || may_be_gone(entry));
 }
 
 bool TrainerRegistry::begins_again(const Newcomer& newcomer, bool after_goodbye) const {

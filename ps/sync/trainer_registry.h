@@ -5,6 +5,8 @@
 //   here         -> done      goodbye
 //   here         -> lost      its connection ended without a goodbye
 //   done, lost   -> here      hello of a new incarnation
+//   here         -> here      hello of a new incarnation, where the one before has never attended: it was
+//                             killed while it connected, and nobody hears of the end of its connection
 //   here         -> away      where trainers may come back (ServerOptions::recover_within): its connection
 //                             ended, or the server itself was started again; others wait for it meanwhile
 //   away         -> here      its hello by another connection, or that of a new incarnation
@@ -80,6 +82,8 @@ class TrainerRegistry {
   /// The trainer has met the others: they wait for it from now on.
   void join(std::uint32_t trainer) { entries_[trainer].joined = true; }
   bool has_joined(std::uint32_t trainer) const { return entries_[trainer].joined; }
+  /// The end of its connection is heard of from now on.
+  void attend(std::uint32_t trainer) { entries_[trainer].attends = true; }
   void goodbye(std::uint32_t trainer);
   /// True when that incarnation was here; it is lost now.
   bool lose(std::uint32_t trainer, std::uint64_t incarnation);
@@ -88,7 +92,8 @@ class TrainerRegistry {
   bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
   /// Whether it is away, and has been since that connection ended; 0 for any.
   bool is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
-  /// Whether this is another process of a trainer that is away, or done, which may go on for it.
+  /// Whether this is another process of a trainer that is away, done, or was killed while it connected, which
+  /// may go on for it.
   bool succeeds(const Newcomer& newcomer) const;
   /// Whether another process of this trainer was here before, of a script that now begins again;
   /// after_goodbye: also when it had said goodbye.
@@ -134,7 +139,10 @@ class TrainerRegistry {
     bool joined = true;
     std::string launcher = {};
     std::uint64_t connection = 0;
+    bool attends = false;
   };
+  /// Whether it is here by a connection of which it would not be known if it had ended.
+  static bool may_be_gone(const Entry& entry) noexcept;
   bool leave(Entry& entry);
   bool change_holder(Entry& entry, const std::string& launcher, std::uint64_t before);
 

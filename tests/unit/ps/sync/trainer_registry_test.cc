@@ -35,6 +35,24 @@ TEST_CASE("ranks beyond the job and ranks that are taken are refused") {
   CHECK(text_of([&] { trainer_registry.hello(1, 2); }) == "trainer 1 is connected to server 0 already");
 }
 
+TEST_CASE("a trainer that was killed while it connected holds its rank against nobody") {
+  TrainerRegistry trainer_registry("server 0", 2);
+  const fleetrun::ps::Newcomer first{.trainer = 1, .incarnation = 1, .connection = 5};
+  const fleetrun::ps::Newcomer second{.trainer = 1, .incarnation = 2, .connection = 6};
+  // Its connection ended before its hello was handled, or before it attended: nobody heard of that.
+  CHECK(!trainer_registry.leave_for_now(1, 1, 5));
+  trainer_registry.hello(first);
+  CHECK(trainer_registry.succeeds(second));
+  trainer_registry.hello(second);
+  trainer_registry.attend(1);
+  CHECK(trainer_registry.is_here_by(1, 2, 6));
+  CHECK(!trainer_registry.succeeds(first));
+  CHECK(text_of([&] { trainer_registry.hello(first); }) == "trainer 1 is connected to server 0 already");
+  // The end of each connection is heard of by itself.
+  trainer_registry.hello({.trainer = 1, .incarnation = 2, .connection = 7});
+  CHECK(trainer_registry.succeeds(first));
+}
+
 TEST_CASE("only the incarnation that is here can be lost, and another may follow it") {
   TrainerRegistry trainer_registry("server 0", 2);
   CHECK(!trainer_registry.lose(0, 1));
