@@ -306,3 +306,14 @@ for decay, chosen in ((paddle.regularizer.L2Decay(0.25), {}), (0.0, {}), (paddle
     assert [line for line in told if "decay" in line] == [
         "fleetrun: warning: rows of table rows decay by L2Decay(0.25) in steps whose batches have them; "
         "Paddle 1.8 lets all rows decay in each step"]
+
+
+def test_a_table_that_is_configured_and_not_in_the_program_is_named(run):
+    done = run(HEAD + """
+strategy.sparse_table_configs = {"other": {"table_parameters.other.accessor.embedx_dim": 3}}
+try:
+    table()
+except paddle.Error as error:
+    print(error.what)
+""")
+    assert done.stdout.strip() == "a table is configured for 'other', which no sparse_embedding looks up"

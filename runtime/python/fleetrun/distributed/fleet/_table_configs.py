@@ -185,8 +185,9 @@ class _Table:
         choice.initializer = initializer
 
     def check_sizes(self, choice, width, embedx, fea):
-        """embedx_dim and fea_dim, where they are given, against the embedding's width."""
-        if width is None:
+        """embedx_dim and fea_dim, where they are given, against the embedding's width; one that is not in the
+        program has none, and is refused there."""
+        if not width:
             return
         statistics = 2 if choice.accessor.kind == "ctr" else 0
         expected = {embedx: width - statistics - 1, fea: width if statistics else width + 2}
