@@ -8,8 +8,8 @@ clicks, days that end with a shrink and saves of all modes, readers in Python, a
 second job that goes on from a save on another number of servers, servers that are killed, and servers that
 move between processes while trainers train (`fleetrun ps resize`).
 
-What it learns has to be what numpy makes of the same examples in float64 (ps_rules_judge.py): the loss of each
-batch, every row with its statistics, which rows there are, and the AUC of what all trainers have seen.
+What it learns has to be what numpy makes of the same examples in float64 (ps_rules_judge.py): the loss of
+each batch, every row with its statistics, which rows there are, and the AUC of what all trainers have seen.
 """
 
 import gzip
