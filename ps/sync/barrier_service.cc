@@ -105,7 +105,7 @@ void BarrierService::come(const Newcomer& newcomer, bool succeeds, std::uint64_t
     if ((newcomer.arrival & wire::kCountsEpochs) != 0) counted_.expect(trainer);
     return drop(trainer, error, answers);
   }
-  came_again_.insert(trainer);
+  trainer_registry_.set_continues(trainer, true);
   std::vector<Respond> waiting = epoch_.take_over(trainer);
   for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
@@ -115,7 +115,7 @@ void BarrierService::forget(std::uint32_t trainer) {
   for (auto& completed : completed_) completed.erase(trainer);
   sums_.forget(trainer);
   counted_.forget(trainer);
-  came_again_.erase(trainer);
+  trainer_registry_.set_continues(trainer, false);
 }
 
 bool BarrierService::goes_on(std::uint32_t trainer) const {
@@ -480,8 +480,8 @@ void BarrierService::keep_round(Kind kind, const BarrierRounds::Round& round) co
 
 // Passes over the same data look alike: who leaves some out when it is started again has too few in the end.
 void BarrierService::check_nobody_ended_early() const {
-  for (const std::uint32_t trainer : came_again_) {
-    if (!trainer_registry_.is_done(trainer)) continue;
+  for (std::uint32_t trainer = 0; trainer < trainer_registry_.trainers(); ++trainer) {
+    if (!trainer_registry_.continues(trainer) || !trainer_registry_.is_done(trainer)) continue;
     throw Error(ErrorKind::config,
                 "trainer " + std::to_string(trainer) + std::string(kCannotGoOnAlone) +
                     "it was started again, and has ended before the last pass of the others",

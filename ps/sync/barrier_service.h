@@ -18,7 +18,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -178,8 +177,7 @@ class BarrierService {
   std::map<std::uint32_t, Respond> attending_;
   std::array<BarrierRounds, kKinds> barrier_rounds_;
   std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last
-  std::set<std::uint32_t> came_again_;  // whose script may have left out what the process before it did
-  SumHistory sums_;                     // where another process may ask for them
+  SumHistory sums_;  // where another process may ask for them
   SyncEpoch epoch_;
   CountedEpochs counted_;
   std::vector<std::function<void()>> when_applied_;  // the step that is being applied

@@ -11,6 +11,9 @@
 namespace fleetrun::ps {
 namespace {
 
+// Of a trainer that is written down.
+constexpr std::uint32_t kJoined = 1, kContinues = 2;
+
 std::string name_of(std::uint32_t trainer) {
   return "trainer " + std::to_string(trainer);
 }
@@ -170,7 +173,7 @@ void TrainerRegistry::write(Bytes& out) const {
   out.value(trainers());
   for (const Entry& entry : entries_) {
     out.value(static_cast<std::uint32_t>(entry.presence));
-    out.value(std::uint32_t{entry.joined ? 1u : 0u});
+    out.value((entry.joined ? kJoined : 0u) | (entry.continues ? kContinues : 0u));
     out.value(entry.incarnation);
     out.value(entry.fence);
     out.value(entry.since);
@@ -191,7 +194,9 @@ void TrainerRegistry::read(Reader& in) {
     if (presence > static_cast<std::uint32_t>(Presence::away))
       throw Error(ErrorKind::data, "no presence of a trainer has the number " + std::to_string(presence));
     entry.presence = static_cast<Presence>(presence);
-    entry.joined = in.value<std::uint32_t>() != 0;
+    const auto flags = in.value<std::uint32_t>();
+    entry.joined = (flags & kJoined) != 0;
+    entry.continues = (flags & kContinues) != 0;
     entry.incarnation = in.value<std::uint64_t>();
     entry.fence = in.value<std::uint64_t>();
     entry.since = in.value<std::uint64_t>();

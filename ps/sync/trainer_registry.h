@@ -82,6 +82,9 @@ class TrainerRegistry {
   /// The trainer has met the others: they wait for it from now on.
   void join(std::uint32_t trainer) { entries_[trainer].joined = true; }
   bool has_joined(std::uint32_t trainer) const { return entries_[trainer].joined; }
+  /// Whether it goes on for a process that was here before it.
+  void set_continues(std::uint32_t trainer, bool continues) { entries_[trainer].continues = continues; }
+  bool continues(std::uint32_t trainer) const { return entries_[trainer].continues; }
   /// The end of its connection is heard of from now on.
   void attend(std::uint32_t trainer) { entries_[trainer].attends = true; }
   void goodbye(std::uint32_t trainer);
@@ -140,6 +143,7 @@ class TrainerRegistry {
     std::string launcher = {};
     std::uint64_t connection = 0;
     bool attends = false;
+    bool continues = false;
   };
   /// Whether it is here by a connection of which it would not be known if it had ended.
   static bool may_be_gone(const Entry& entry) noexcept;

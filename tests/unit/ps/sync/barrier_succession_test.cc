@@ -96,6 +96,22 @@ TEST_CASE("another process of a trainer that is away goes on for it") {
     CHECK(first.text == "another trainer 1 came");
     CHECK(two.barrier_service.give_up(1, 12, 0));
   }
+  SUBCASE("its end before the last pass of the others is refused, also after a checkpoint") {
+    Bytes description;
+    two.barrier_service.describe([&](const Bytes& bytes) { description = bytes; });
+    Two restored;
+    Reader reader(description.bytes());
+    restored.barrier_service.restore(reader);
+    for (Two* service : {&two, &restored}) {
+      Answer answer;
+      service->barrier_service.goodbye(1);
+      service->barrier_service.leave_epoch({0, 0}, 1);
+      service->barrier_service.gather(BarrierService::Kind::begin_epoch, 0, {1.0}, answer.respond(), 2);
+      CHECK(answer.text ==
+            "trainer 1 cannot go on alone: it was started again, and has ended before the last pass of the "
+            "others");
+    }
+  }
   SUBCASE("all of it, told again, makes the same state; so does its description") {
     Two replayed;
     for (const Bytes& event : two.log) {
