@@ -26,9 +26,12 @@ std::string name_of(Kind kind) {
   return std::string(to_string(kind));
 }
 
+// Nothing is trained by it: its numbers are any that a table may have.
 ps::UpdateRule rule_of(const std::string& name) {
+  using enum ps::UpdateRule::Kind;
   ps::UpdateRule rule;
   rule.kind = kind_of<ps::UpdateRule::Kind>(name, std::size(ps::kUpdateRules));
+  if (rule.kind == shared_adagrad || rule.kind == std_adagrad) rule.initial_accumulator = 1.0f;
   return rule;
 }
 

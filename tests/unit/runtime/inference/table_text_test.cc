@@ -19,7 +19,8 @@ TEST_CASE("what a save is read by comes back") {
   sparse.accessor.kind = ps::Accessor::Kind::ctr;
   sparse.accessor.embedx_threshold = 0.1F;
   sparse.accessor.zero_init = true;
-  sparse.accessor.embed_rule = ps::UpdateRule{.kind = ps::UpdateRule::Kind::std_adagrad};
+  sparse.accessor.embed_rule =
+      ps::UpdateRule{.kind = ps::UpdateRule::Kind::std_adagrad, .initial_accumulator = 1.0F};
   sparse.admission.kind = ps::Admission::Kind::probability;
   ps::TableConfig dense;
   dense.name = "fc";
@@ -41,6 +42,24 @@ TEST_CASE("a damaged list is refused") {
                                   std::string(whole).replace(whole.find("\"dense\""), 7, "\"denze\"")}) {
     CAPTURE(text);
     CHECK_THROWS_AS(parse_tables(text), Error);
+  }
+}
+
+TEST_CASE("a model of each rule can be served") {
+  using enum ps::UpdateRule::Kind;
+  for (const ps::UpdateRuleRow& row : ps::kUpdateRules) {
+    if (row.kind == adam_d2sum || row.kind == summary) continue;  // of dense tables
+    CAPTURE(row.name);
+    ps::TableConfig table;
+    table.name = "rows";
+    table.kind = ps::TableConfig::Kind::sparse;
+    table.width = 3;
+    table.rule.kind = row.kind;
+    table.rule.initial_accumulator = 3.0F;
+    table.accessor.kind = ps::Accessor::Kind::ctr;
+    table.accessor.embed_rule = table.rule;
+    ps::check_tables({table});
+    CHECK_NOTHROW(ps::check_tables(parse_tables(table_text({table}))));
   }
 }
 
