@@ -217,9 +217,7 @@ def compare(what, got, wanted, tolerance=2e-4):
 def compare_all(what, got, wanted):
     if set(got) != set(wanted):
         return f"{what}: {sorted(got)} instead of {sorted(wanted)}"
-    return next(
-        filter(None, (compare(f"{what}, {name}", got[name], wanted[name]) for name in wanted)), None
-    )
+    return next(filter(None, (compare(f"{what}, {name}", got[name], wanted[name]) for name in wanted)), None)
 
 
 LINE = re.compile(r"batch: \[(\d+)\], loss\[1\]:\[([^\]]*)\]")
@@ -308,19 +306,8 @@ def judge(job, judge_now, said, logs, saved):
     return None
 
 
-def predict(turn, job, judge_now, examples):
-    """Without servers, from what save_inference_model wrote."""
-    lines = [line for name in job["test_files"] for line in examples[name]]
-    asked = {}
-    for slot in range(len(job["slots"])):
-        keys = [keys[slot] for keys, _, _ in lines]
-        asked[f"C{slot}"] = (
-            "int64",
-            [[key] for each in keys for key in each],
-            [len(each) for each in keys] if job["many"] else None,
-        )
-    if job["dense"]:
-        asked["dense"] = ("float32", [dense for _, dense, _ in lines], None)
+def ask(turn, asked):
+    """(what went wrong or None, predictions without servers, from what save_inference_model wrote)"""
     (turn.directory / "asked.json").write_text(json.dumps(asked))
     (turn.directory / "predict.py").write_text(PREDICT)
     done = subprocess.run(
@@ -340,9 +327,26 @@ def predict(turn, job, judge_now, examples):
     )
     log = (turn.directory / "predicted" / "workerlog.0").read_text()
     if done.returncode != 0:
-        return f"predict: status {done.returncode}: {done.stderr[-900:]} {log[-900:]}"
+        return f"predict: status {done.returncode}: {done.stderr[-900:]} {log[-900:]}", None
+    return None, json.loads(re.search("predicted (.*)", log)[1])
+
+
+def predict(turn, job, judge_now, examples):
+    lines = [line for name in job["test_files"] for line in examples[name]]
+    asked = {}
+    for slot in range(len(job["slots"])):
+        keys = [keys[slot] for keys, _, _ in lines]
+        asked[f"C{slot}"] = (
+            "int64",
+            [[key] for each in keys for key in each],
+            [len(each) for each in keys] if job["many"] else None,
+        )
+    if job["dense"]:
+        asked["dense"] = ("float32", [dense for _, dense, _ in lines], None)
+    wrong, got = ask(turn, asked)
+    if wrong:
+        return wrong
     state["predictions"] += len(lines)
-    got = json.loads(re.search("predicted (.*)", log)[1])
     return compare("predictions", got, judge_now.forward(lines)[2].ravel())
 
 

@@ -252,6 +252,7 @@ def make_job(random):
         "load": None,
         "init_model": None,
         "load_mode": 0,
+        "served": random.choice([None, None, 0, 2]),
         "slow": 0.0,
         "kill": [],
         "flags": [],
@@ -357,6 +358,22 @@ def judge_job(job, judge, said, logs, saves):
     return None
 
 
+def predict(turn, job, judge, examples):
+    """Without servers, from the rows that were saved for that."""
+    lines = [line for name in job["test_files"] for line in examples[name]]
+    asked = {}
+    for slot in range(len(job["slots"])):
+        keys = [keys[slot] for keys, *_ in lines]
+        asked[f"C{slot}"] = ("int64", [[key] for each in keys for key in each], [len(each) for each in keys])
+    for number, name in ((1, "show"), (2, "click")):
+        asked[name] = ("float32", [[line[number]] for line in lines], None)
+    wrong, got = ps_jobs.ask(turn, asked)
+    if wrong:
+        return wrong
+    state["predictions"] += len(lines)
+    return compare("predictions", got, judge.save(job["served"]).forward(lines)[3].ravel())
+
+
 def resize_some(turn, job):
     for delay, processes in job["resize"]:
         time.sleep(delay)
@@ -382,6 +399,8 @@ def run(turn):
     judge, saves = Judge(job, examples), {}
     wrong, said, logs = start(turn, job, "first")
     wrong = wrong or judge_job(job, judge, said, logs, saves)
+    if not wrong and job["served"] is not None:
+        wrong = predict(turn, job, judge, examples)
     if not wrong and saves:
         name = turn.random.choice(list(saves))
         mode, saved = saves[name]
@@ -394,6 +413,7 @@ def run(turn):
             "kill": [],
             "flags": [],
             "resize": [],
+            "served": None,
             "slow": 0.0,
             "ends_of_days": [["look"]],
         }
@@ -409,6 +429,7 @@ def run(turn):
 def summary():
     return (
         f"{state['jobs']} jobs, {state['batches']} batches, {state['values']} values compared, "
+        f"{state['predictions']} predictions, "
         f"{state['killed']} servers killed, {state.get('resized', 0)} times resized"
     )
 

@@ -178,6 +178,9 @@ for day in range(job["days"]):
         fleet.barrier_worker()
 fleet.barrier_worker()
 say["looks"].append(look())
+if job["served"] is not None and fleet.is_first_worker():
+    names = [each.name for each in [*slots, show, click]]
+    fleet.save_inference_model(exe, "served", names, [predict], mode=job["served"])
 with open(f"said-{rank}.new", "w") as file:
     json.dump(say, file)
 os.replace(f"said-{rank}.new", f"said-{rank}")
