@@ -184,7 +184,7 @@ def make_tables(random):
             "embedx": None,
             "times_batch": False,
             "begin": random.choice([0.0, 0.1, -0.15]),
-            "entry": random.choice([None, "counts", "counts", 2, 3]),
+            "entry": random.choice([None, "counts", "counts", 2, 3, 0.5]),
             "accessor": TABLE | {"embedx_threshold": 0.0, "zero_init": False, "show_scale": True},
         }
         if random.random() < 0.85:
@@ -226,6 +226,7 @@ def make_job(random):
         ]
     )
     job = {
+        "seed": random.randrange(1, 1000),
         "trainers": trainers,
         "servers": random.randint(1, 3),
         "keys": 30,

@@ -11,6 +11,22 @@ from ps_jobs_judge import cut
 EPSILON = 1e-4  # of log_loss
 
 
+MASK = (1 << 64) - 1
+
+
+def mixed(word):
+    """The finalizer of SplitMix64."""
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & MASK
+    return word ^ word >> 31
+
+
+def is_drawn(seed, key, probability):
+    """Whether ProbabilityEntry gives the key a row: on any server, and in any job with this seed."""
+    word = mixed((mixed(seed + 0x9E3779B97F4A7C15 & MASK) + mixed(key ^ 0xA0761D6478BD642F)) & MASK)
+    return (word >> 11) * 2.0**-53 < probability
+
+
 class Rule:
     """One part of a row, and how it moves. `rule`: [name, options, [least, most]] of a table, or the script's
     optimizer where that is None."""
@@ -67,7 +83,8 @@ class Rule:
 class Table:
     """Rows with statistics, by key."""
 
-    def __init__(self, table, optimizer):
+    def __init__(self, table, optimizer, seed):
+        self.seed = seed
         self.table, self.accessor, self.kind = table, table["accessor"], table["kind"]
         self.rules = [Rule(table["embed"], optimizer), Rule(table["embedx"], optimizer)]
         self.parts = [slice(0, 1), slice(1, table["width"])]
@@ -109,6 +126,8 @@ class Table:
     def push(self, key, gradient, show, click, rate):
         entry = self.table["entry"]
         if key not in self.rows:
+            if isinstance(entry, float) and not is_drawn(self.seed, key, entry):
+                return
             if isinstance(entry, int) and entry > 0:
                 self.pushes[key] = self.pushes.get(key, 0) + 1
                 if self.pushes[key] < entry:
@@ -176,7 +195,7 @@ class Judge:
 
     def __init__(self, job, examples):
         self.job, self.examples = job, examples
-        self.tables = [Table(table, job["optimizer"]) for table in job["tables"]]
+        self.tables = [Table(table, job["optimizer"], job["seed"]) for table in job["tables"]]
         weights = {
             name: np.array(value, "float32").astype("float64") for name, value in job["weights"].items()
         }

@@ -16,6 +16,7 @@ from fleetrun.distributed.fleet._fleet import the_fleet
 with open("job.json") as file:
     job = json.load(file)
 paddle.enable_static()
+paddle.seed(job["seed"])
 fleet.init(is_collective=False)
 slots = [
     paddle.static.data(name=f"C{i}", shape=[None, 1], dtype="int64", lod_level=1)
@@ -33,6 +34,8 @@ def pooled(slot, table):
     entry = None
     if table["entry"] == "counts":
         entry = paddle.distributed.ShowClickEntry("show", "click")
+    elif isinstance(table["entry"], float):
+        entry = paddle.distributed.ProbabilityEntry(table["entry"])
     elif table["entry"]:
         entry = paddle.distributed.CountFilterEntry(table["entry"])
     attr = paddle.ParamAttr(name=table["name"], initializer=paddle.nn.initializer.Constant(table["begin"]))
