@@ -249,7 +249,12 @@ void take_choice(ps::TableConfig& table, const TableChoice& choice) {
   table.accessor = choice.accessor;
   table.on_disk = choice.on_disk;
   const std::uint64_t seed = table.initializer.seed;
-  if (choice.rule) table.rule = *choice.rule;
+  if (choice.rule) {
+    // Column 0 is the optimizer's, unless it has a rule of its own.
+    if (table.accessor.kind != ps::Accessor::Kind::plain && !table.accessor.embed_rule)
+      table.accessor.embed_rule = table.rule;
+    table.rule = *choice.rule;
+  }
   if (choice.initializer) table.initializer = *choice.initializer;
   table.initializer.seed = seed;
   table.admission = choice.admission;

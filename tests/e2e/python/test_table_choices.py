@@ -74,9 +74,30 @@ strategy.sparse_table_configs = {"rows": {
 print(table(11, entry=ShowClickEntry("show", "click"), slot=5))
 """)
     assert done.stdout.strip() == (
-        "sparse table 0 'rows' of width 9, sgd(learning_rate=0.05, low=-1, high=2), uniform(-0.01, "
+        "sparse table 0 'rows' of width 9, sgd(learning_rate=0.25, low=-1, high=2), uniform(-0.01, "
         "0.01, seed=7), accessor ctr(nonclk_coeff=0.25, embedx_threshold=2.5, show_scale=0), first column "
         "shared_adagrad(learning_rate=0.5, initial_accumulator=3, low=-10, high=10)")
+
+
+# As Paddle 2.6.2 describes its tables; but of column 0 it takes SparseAdamSGDRule for any optimizer.
+@pytest.mark.parametrize("optimizer, blocks, rule, first", [
+    ("SGD(0.25)", {"embedx": "SparseNaiveSGDRule"}, "sgd(learning_rate=0.25, low=-10, high=10)",
+     "sgd(learning_rate=0.25)"),
+    ("SGD(0.25)", {"embed": "SparseAdaGradSGDRule", "embedx": "SparseSharedAdamSGDRule"},
+     "shared_adam(learning_rate=0.25, beta1=0.9, beta2=0.999, epsilon=1e-08, low=-10, high=10)",
+     "shared_adagrad(learning_rate=0.05, initial_accumulator=3, low=-10, high=10)"),
+    ("Adam(0.25, beta1=0.5)", {"embed": "SparseAdamSGDRule"},
+     "adam(learning_rate=0.25, beta1=0.5, beta2=0.999, epsilon=1e-08)",
+     "pow_adam(learning_rate=0.25, beta1=0.5, beta2=0.999, epsilon=1e-08, low=-10, high=10)"),
+])
+def test_what_a_rule_does_not_say_is_the_optimizers(run, optimizer, blocks, rule, first):
+    done = run(HEAD + f"""
+prefix = "table_parameters.rows.accessor."
+strategy.sparse_table_configs = {{"rows": {{f"{{prefix}}{{block}}_sgd_param.name": name
+                                         for block, name in {blocks}.items()}}}}
+print(table(optimizer=paddle.optimizer.{optimizer}))
+""")
+    assert done.stdout.strip() == f"{ROWS}{rule}, constant(0.5), accessor sparse, first column {first}"
 
 
 def test_a_table_that_is_only_configured_has_the_scripts_rule_and_first_values(run):

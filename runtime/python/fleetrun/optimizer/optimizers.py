@@ -234,7 +234,7 @@ class Optimizer:
     ) -> tuple[list[Any], list[tuple[Parameter, Variable]]]:
         """minimize() with the parameters' place: servers (True) or this process.
 
-        tables: what a strategy says of sparse tables, {parameter: function(native TableChoice, width)}.
+        tables: what a strategy says of sparse tables, {parameter: function(native TableChoice, width, self)}.
         adam_d2sum: Adam's dense tables follow that rule. others: of programs that share its servers.
         """
         main = loss.program
@@ -266,7 +266,7 @@ class Optimizer:
             loss.name,
             config,
             servers,
-            choices_of(main, tables or {}, mode),
+            choices_of(main, tables or {}, mode, self),
             [other.plan for other in others],
         )
         say_what_decays(plan)

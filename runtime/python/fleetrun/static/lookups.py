@@ -74,10 +74,13 @@ def note(
 
 
 def choices_of(
-    program: Program, tables: Mapping[str, Callable[[_native.TableChoice, int], object]], mode: str
+    program: Program,
+    tables: Mapping[str, Callable[[_native.TableChoice, int, Any], object]],
+    mode: str,
+    optimizer: Any,
 ) -> dict[str, _native.TableChoice]:
     """{parameter: TableChoice} of the program's lookups and of `tables`, the strategy's ({parameter:
-    function(choice, width)}).
+    function(choice, width, optimizer)}).
 
     Throws: Error(config) for a MemorySparseGeoTable outside of geo mode, and what the functions throw.
     """
@@ -88,7 +91,7 @@ def choices_of(
         choice = choices[parameter] = _native.TableChoice()
         if parameter in tables:
             width = program.native.variable(parameter).shape[-1] if program.has_var(parameter) else 0
-            tables[parameter](choice, width)
+            tables[parameter](choice, width, optimizer)
         lookup = lookups.get(parameter)
         if lookup is None:
             continue

@@ -183,6 +183,10 @@ TEST_CASE("a choice goes before the optimizer's rule and the parameter's initial
   REQUIRE(plan.entries.size() == 1);
   const TablePlan::Entry& entry = plan.entries[0];
   CHECK(entry.table.width == 2);
+  // Column 0 is the optimizer's where only the others have a rule of their own.
+  REQUIRE(entry.table.accessor.embed_rule);
+  CHECK(entry.table.accessor.embed_rule->kind == ps::UpdateRule::Kind::sgd);
+  choice.accessor.embed_rule = entry.table.accessor.embed_rule;
   CHECK(entry.table.accessor == choice.accessor);
   CHECK(entry.table.admission.probability == 0.5);
   CHECK(entry.table.admission.seed == 5);

@@ -69,7 +69,7 @@ _SCORES = (
 
 
 def parse_table_parameters(configs):
-    """{parameter: function(choice, width)} of sparse_table_configs. Throws: Error(config)."""
+    """{parameter: function(choice, width, optimizer)} of sparse_table_configs. Throws: Error(config)."""
     return {
         name: _parsed(
             name,
@@ -128,7 +128,7 @@ def _parsed(name, fields, what, kind):
     from fleetrun import _native
 
     # Tried at once, so that a mistake shows where it was made; sizes are known at minimize().
-    table.choose(_native.TableChoice(), None)
+    table.choose(_native.TableChoice(), None, None)
     return table.choose
 
 
@@ -161,14 +161,18 @@ class _Table:
             self.refuse(key, "it is a number")
         return value
 
-    def rule(self, kind, group, prefix, between=""):
-        """A native rule of `kind` with the fields prefix + between + name."""
+    def rule(self, kind, group, prefix, between="", optimizer=None):
+        """A native rule of `kind` with the fields prefix + between + name; of those that are not there the
+        `optimizer`'s, where Paddle takes them."""
         from fleetrun import _native
 
         rule = _native.UpdateRule()
         rule.kind = kind
         for name, (default, field) in _RULE_FIELDS[group].items():
-            setattr(rule, field, self.number(prefix + between + name, default))
+            path = prefix + between + name
+            if optimizer is not None and path not in self.fields:
+                default = _number_of(optimizer, group, field, default)
+            setattr(rule, field, self.number(path, default))
         bounds = self.fields.get(prefix + between + "weight_bounds") or _BOUNDS
         if len(bounds) != 2:
             self.refuse(prefix + between + "weight_bounds", "it is [least, most]")
@@ -231,7 +235,7 @@ class _TableParameters(_Table):
         ),
     )
 
-    def choose(self, choice, width):
+    def choose(self, choice, width, optimizer):
         fields = self.fields
         self.keep("enable_revert", False, "a saved table is taken back by loading another")
         self.keep("shard_merge_rate", 1.0, "rows are spread by their keys")
@@ -252,7 +256,7 @@ class _TableParameters(_Table):
                 setattr(accessor, key, self.number(path, 0.0))
         accessor.show_scale = bool(fields.get("accessor.ctr_accessor_param.show_scale", True))
         accessor.zero_init = bool(fields.get("accessor.ctr_accessor_param.zero_init", False))
-        self._rules(choice)
+        self._rules(choice, optimizer)
         self.check_sizes(choice, width, "accessor.embedx_dim", "accessor.fea_dim")
 
     def _table_class(self, choice):
@@ -261,7 +265,7 @@ class _TableParameters(_Table):
             self.refuse("table_class", "there is no such table", "use MemorySparseTable or SSDSparseTable")
         choice.on_disk = name == "SSDSparseTable"
 
-    def _rules(self, choice):
+    def _rules(self, choice, optimizer):
         ranges = {}
         for block in ("embed", "embedx"):
             prefix = f"accessor.{block}_sgd_param."
@@ -277,7 +281,7 @@ class _TableParameters(_Table):
             for key in given:
                 if not key.startswith(prefix + group + "."):
                     self.refuse(key, f"{prefix}name is {name}, which reads {prefix}{group}.…")
-            rule = self.rule(kind, group, prefix, group + ".")
+            rule = self.rule(kind, group, prefix, group + ".", optimizer)
             if block == "embed":
                 choice.accessor.embed_rule = rule
             else:
@@ -343,7 +347,7 @@ class _Description(_Table):
         "ssd_unseenday_threshold": 1,
     }
 
-    def choose(self, choice, width):
+    def choose(self, choice, width, _):
         fields = self.fields
         for key in ("sparse_converter", "sparse_deconverter"):
             self.keep(key, "", "rows are written by the server itself")
@@ -391,6 +395,13 @@ class _Description(_Table):
         if group == "adam":
             rule.epsilon = self.number("sparse_ada_epsilon", 1e-8)
         return rule
+
+
+def _number_of(optimizer, group, field, default):
+    """What a rule has for a field that a script does not give: the optimizer's, but with Adagrad's rules."""
+    if group != "adagrad" and field == "learning_rate":
+        return optimizer.get_lr()
+    return optimizer.config.get(field, default) if group == optimizer.kind == "adam" else default
 
 
 def _accessor_reason(name):
