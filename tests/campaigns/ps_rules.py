@@ -85,6 +85,8 @@ def rule_of(random):
     """[name, options, bounds]"""
     kind = random.choice(list(NAMES))
     options = {"learning_rate": random.choice([0.05, 0.1])}
+    if group_of([kind]) == "naive" and random.random() < 0.4:
+        options = {}
     if "adagrad" in kind and random.random() < 0.7:
         options["initial_g2sum"] = random.choice([0.5, 1.0])
     if "adam" in kind:
@@ -131,6 +133,8 @@ def described_table(random, table, is_shown):
     table |= {"kind": "ctr" if is_shown else "sparse", "begin": 0.0, "times_batch": True}
     blocks = [""] if name == "DownpourCtrAccessor" else ["embed_", "embedx_"]
     rules = [rule_of(random) for _ in blocks]
+    for rule in rules:
+        rule[1].setdefault("learning_rate", 0.05)
     epsilon = {rule[1].get("ada_epsilon") for rule in rules} - {None}
     for block, (kind, options, bounds) in zip(blocks, rules):
         said |= {f"{block}sparse_optimizer": kind, f"{block}sparse_initial_range": 0.0}
@@ -165,8 +169,6 @@ def configured_table(random, table, is_shown):
             said |= {f"{prefix}name": NAMES[kind], f"{prefix}{group}.weight_bounds": bounds}
             said |= {f"{prefix}{group}.{name}": value for name, value in options.items()}
             table["times_batch"] = True
-    # Without a rule of its own column 0 has that of the others.
-    table["embed"] = table["embed"] or table["embedx"]
     return {f"table_parameters.{table['name']}.{name}": value for name, value in said.items()}
 
 

@@ -31,7 +31,8 @@ class Rule:
     """One part of a row, and how it moves. `rule`: [name, options, [least, most]] of a table, or the script's
     optimizer where that is None."""
 
-    def __init__(self, rule, optimizer):
+    def __init__(self, rule, optimizer, rate):
+        self.rate = rate  # where the rule does not say one
         self.kind, self.options, self.bounds = rule or [*optimizer, None]
         self.is_own = rule is not None
 
@@ -45,7 +46,7 @@ class Rule:
         """The new values."""
         take = self.options.get
         if self.is_own:
-            rate = take("learning_rate", 0.05 if "adam" not in self.kind else 0.001)
+            rate = take("learning_rate", self.rate)
         if self.kind in ("naive", "SGD"):
             w = w - rate * g
         elif self.kind in ("adagrad", "std_adagrad"):
@@ -83,10 +84,10 @@ class Rule:
 class Table:
     """Rows with statistics, by key."""
 
-    def __init__(self, table, optimizer, seed):
-        self.seed = seed
+    def __init__(self, table, job):
+        self.seed = job["seed"]
         self.table, self.accessor, self.kind = table, table["accessor"], table["kind"]
-        self.rules = [Rule(table["embed"], optimizer), Rule(table["embedx"], optimizer)]
+        self.rules = [Rule(table[part], job["optimizer"], job["rate"]) for part in ("embed", "embedx")]
         self.parts = [slice(0, 1), slice(1, table["width"])]
         if self.kind == "plain":
             self.rules, self.parts = self.rules[:1], [slice(0, table["width"])]
@@ -195,11 +196,11 @@ class Judge:
 
     def __init__(self, job, examples):
         self.job, self.examples = job, examples
-        self.tables = [Table(table, job["optimizer"], job["seed"]) for table in job["tables"]]
+        self.tables = [Table(table, job) for table in job["tables"]]
         weights = {
             name: np.array(value, "float32").astype("float64") for name, value in job["weights"].items()
         }
-        self.weights, self.rule = weights, Rule(None, job["optimizer"])
+        self.weights, self.rule = weights, Rule(None, job["optimizer"], job["rate"])
         self.states = {name: self.rule.first_state(value.size) for name, value in weights.items()}
         self.predicted = []
         self.at = 0  # where the schedule is
