@@ -123,6 +123,23 @@ print(table())
         f"first column {adam}")
 
 
+def test_what_an_accessor_does_not_read_of_a_description_is_said_once(run):
+    done = run(HEAD + """
+strategy.fleet_desc_configs = {"use_cvm": False, "rows": {
+    "sparse_accessor_class": "DownpourSparseValueAccessor", "sparse_learning_rate": 0.1,
+    "embedx_sparse_optimizer": "naive"}}
+described = table()
+assert "first column shared_adagrad(learning_rate=0.05," in described and "sgd(learning_rate=0.05," in described
+strategy.fleet_desc_configs = {"rows": {"embed_sparse_optimizer": "adam"}}
+""")
+    assert done.stderr.splitlines() == [
+        "fleetrun: warning: fleet_desc_configs rows: sparse_learning_rate has no effect: "
+        "DownpourSparseValueAccessor reads embed_sparse_learning_rate and embedx_sparse_learning_rate",
+        "fleetrun: warning: fleet_desc_configs rows: embed_sparse_optimizer has no effect: "
+        "DownpourCtrAccessor reads sparse_optimizer",
+    ]
+
+
 def test_a_strategy_takes_what_means_nothing_here_at_its_default(run):
     run(HEAD + """
 strategy.trainer_desc_configs = {"dump_fields_path": "", "dump_fields": [], "trainer": "MultiTrainer", "stat_var_names": None}

@@ -17,6 +17,7 @@ Of no effect, since a table is laid out and saved in one way: shard_num, table_i
 the cache_* keys, which choose rows for a cache of an online service.
 """
 
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._lazy import missing
 
@@ -54,6 +55,16 @@ _DESC_ACCESSORS = (
     "DownpourCtrDoubleAccessor",
     "DownpourDoubleUnitAccessor",
     "DownpourCtrDymfAccessor",
+)
+# What fleet_desc_configs says of a rule, after the block and "sparse_".
+_OF_A_RULE = (
+    "optimizer",
+    "learning_rate",
+    "initial_g2sum",
+    "initial_range",
+    "weight_bounds",
+    "beta1_decay_rate",
+    "beta2_decay_rate",
 )
 _SCORES = (
     "nonclk_coeff",
@@ -321,19 +332,7 @@ class _Description(_Table):
         "feature_learning_rate",
         "nodeid_slot",
         "sparse_ada_epsilon",
-        *(
-            f"{block}sparse_{key}"
-            for block in ("", "embed_", "embedx_")
-            for key in (
-                "optimizer",
-                "learning_rate",
-                "initial_g2sum",
-                "initial_range",
-                "weight_bounds",
-                "beta1_decay_rate",
-                "beta2_decay_rate",
-            )
-        ),
+        *(f"{block}sparse_{key}" for block in ("", "embed_", "embedx_") for key in _OF_A_RULE),
     )
     _DEFAULTS = {
         "nonclk_coeff": 0.1,
@@ -379,11 +378,23 @@ class _Description(_Table):
         # A row of column 0 alone is what a pull sees first: Paddle gives it the initializer's value then.
         accessor.zero_init = width is None or width - (2 if accessor.kind == "ctr" else 0) > 1
         blocks = ("", "") if name == "DownpourCtrAccessor" else ("embed_", "embedx_")
+        self._say_what_is_not_read(name, blocks)
         accessor.embed_rule = self._rule(blocks[0])
         choice.rule = self._rule(blocks[1])
         choice.times_batch = True
         self.set_range(choice, self.number(blocks[1] + "sparse_initial_range", 1e-4))
         self.check_sizes(choice, width, "sparse_embedx_dim", "sparse_fea_dim")
+
+    def _say_what_is_not_read(self, accessor, blocks):
+        """As in Paddle, a rule is read from the blocks of the accessor alone."""
+        for block in ("", "embed_", "embedx_"):
+            for key in _OF_A_RULE:
+                if block not in blocks and f"{block}sparse_{key}" in self.fields:
+                    warn_once(
+                        f"fleet_desc_configs {self.name} {block}sparse_{key}",
+                        f"fleet_desc_configs {self.name}: {block}sparse_{key} has no effect: {accessor} "
+                        "reads " + " and ".join(f"{one}sparse_{key}" for one in dict.fromkeys(blocks)),
+                    )
 
     def _rule(self, block):
         key = block + "sparse_optimizer"
