@@ -353,8 +353,10 @@ def judge_job(job, judge, said, logs, saves):
                 saves[f"day-{day}-{end}"] = (end, judge.save(end))
     looks.append(judge.look())
     for rank, one in enumerate(said):
-        if wrong := compare(f"AUCs, trainer {rank}", one["aucs"], aucs, 2e-3):
-            return wrong
+        for number, (got, (least, most)) in enumerate(zip(one["aucs"], aucs, strict=True)):
+            state["values"] += 1
+            if not least - 1e-6 <= got <= most + 1e-6:
+                return f"AUC {number}, trainer {rank}: {got:.7g} instead of {least:.7g} to {most:.7g}"
         for number, wanted in enumerate(looks):
             if wrong := compare_look(f"look {number}, trainer {rank}", one["looks"][number], wanted):
                 return wrong

@@ -9,6 +9,7 @@ import numpy as np
 from ps_jobs_judge import cut
 
 EPSILON = 1e-4  # of log_loss
+ROUNDING = 1e-5  # of a prediction
 
 
 MASK = (1 << 64) - 1
@@ -191,6 +192,12 @@ class Table:
         return {key: [*(row[each] for each in statistics), *row["w"]] for key, row in self.rows.items()}
 
 
+def share(clicks, others):
+    """As the counters see them: 4096 buckets."""
+    clicks, others = (clicks * 4095).astype(int), (others * 4095).astype(int)
+    return float(np.mean((clicks > others) + 0.5 * (clicks == others)))
+
+
 class Judge:
     """The model. `examples`: {file: [(keys of each slot, show, click, label)]}."""
 
@@ -309,15 +316,15 @@ class Judge:
             self.look_at(lines)
 
     def auc(self):
-        """Of what was predicted since the last one: the share of pairs in the right order, ties half."""
+        """Of what was predicted since the last one: the share of pairs in the right order, ties half. (least,
+        most): what is near the edge of a bucket is in either."""
         clicks = np.array([each for each, label in self.predicted if label])
         others = np.array([each for each, label in self.predicted if not label])
         self.predicted = []
         if not len(clicks) or not len(others):
-            return 0.5
-        # As the counters see them: 4096 buckets.
-        clicks, others = (clicks * 4095).astype(int)[:, None], (others * 4095).astype(int)[None]
-        return float(np.mean((clicks > others) + 0.5 * (clicks == others)))
+            return 0.5, 0.5
+        clicks, others = clicks[:, None], others[None]
+        return share(clicks - ROUNDING, others + ROUNDING), share(clicks + ROUNDING, others - ROUNDING)
 
     def look(self):
         return {table.table["name"]: table.look() for table in self.tables} | self.weights
