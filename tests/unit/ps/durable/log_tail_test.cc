@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "ps/durable/log_format.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
 
@@ -84,4 +85,39 @@ TEST_CASE("a segment that ends within a record, or is missing, is an error once 
   LogTail other(directory.path(), 1);
   CHECK(text_of([&] { read(other); }) ==
         path + " is not there, and " + log_path(directory.path(), 2) + " is");
+}
+
+TEST_CASE("what is no segment of this log is refused; a record that was changed, or moved, is not taken") {
+  const TempDir directory;
+  for (const std::uint64_t segment : {1, 2}) {
+    WriteLog log(directory.path(), segment, LogSync::process);
+    append(log, "one");
+    append(log, "two");
+  }
+  const std::string path = log_path(directory.path(), 2), other = log_path(directory.path(), 1);
+  std::ifstream file(path, std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  constexpr std::size_t kHead = sizeof(SegmentHead), kRecord = sizeof(RecordHead) + 3;
+  REQUIRE(all.size() == kHead + 2 * kRecord);
+  const auto words_of = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+    LogTail tail(directory.path(), 2);
+    return read(tail);
+  };
+  CHECK(words_of(all) == Words{"one", "two"});
+  std::string changed = all;
+  changed.back() ^= 1;
+  CHECK(words_of(changed) == Words{"one"});
+  CHECK(words_of(all.substr(0, kHead) + all.substr(kHead + kRecord) + all.substr(kHead, kRecord)).empty());
+  std::filesystem::copy_file(other, path, std::filesystem::copy_options::overwrite_existing);
+  const auto said = [&] {
+    return text_of([&] {
+      LogTail tail(directory.path(), 2);
+      read(tail);
+    });
+  };
+  CHECK(said() == path + ": it does not begin as segment 2 of a server's log");
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(other, path);
+  CHECK(said().find("Too many levels of symbolic links") != std::string::npos);
 }
