@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/same_user.h"
 #include "runtime/base/version.h"
@@ -152,6 +153,10 @@ void Connector::receive() {
   if (stage_ == Stage::proving && handshake_->finished()) stage_ = Stage::connected;
 }
 
+Silence::Silence()
+    : patience_(Environ::of_process().has("FLEETRUN_RUN") ? std::chrono::milliseconds(30'000)
+                                                          : std::chrono::milliseconds::max() / 2) {}
+
 void Silence::after(bool was_cut_off, Clock::time_point begun) {
   if (!was_cut_off)
     since_.reset();
@@ -160,7 +165,7 @@ void Silence::after(bool was_cut_off, Clock::time_point begun) {
 }
 
 bool Silence::is_hopeless() const {
-  return since_ && Clock::now() >= *since_ + patience_;
+  return since_ && Clock::now() - *since_ >= patience_;
 }
 
 std::string Silence::hint(const std::string& otherwise) const {

@@ -80,10 +80,12 @@ class Connector {
   std::optional<Handshake> handshake_;
 };
 
-/// Attempts that are cut off, without an end: a firewall is likelier than a host that is about to start.
+/// Attempts that are cut off, without an end. Where the launchers of the hosts have met, a firewall is likelier
+/// than a host that is about to start: 30 s are enough then. Other hosts may take all the time that there is.
 class Silence {
  public:
-  explicit Silence(std::chrono::milliseconds patience = std::chrono::seconds(30)) : patience_(patience) {}
+  Silence();
+  explicit Silence(std::chrono::milliseconds patience) : patience_(patience) {}
   /// An attempt, which began then, has failed.
   void after(bool was_cut_off, std::chrono::steady_clock::time_point begun);
   bool is_hopeless() const;

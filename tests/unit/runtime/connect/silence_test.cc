@@ -42,7 +42,7 @@ class SilentPort {
 };
 
 TEST_CASE("only attempts that are all cut off are hopeless, and only after a while") {
-  Silence silence;
+  Silence silence(milliseconds(30'000)), among_hosts_that_never_met;
   CHECK(silence.hint("start it") == "start it");
   silence.after(true, Clock::now() - milliseconds(29'000));
   CHECK_FALSE(silence.is_hopeless());
@@ -50,6 +50,8 @@ TEST_CASE("only attempts that are all cut off are hopeless, and only after a whi
   CHECK(silence.hint("start it") == "start it");
   silence.after(true, Clock::now() - milliseconds(31'000));
   CHECK(silence.is_hopeless());
+  among_hosts_that_never_met.after(true, Clock::now() - milliseconds(3'000'000));
+  CHECK_FALSE(among_hosts_that_never_met.is_hopeless());
   CHECK(silence.hint("start it").find("a firewall may be between") != std::string::npos);
 }
 
