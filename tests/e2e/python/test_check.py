@@ -367,6 +367,23 @@ for op in paddle.static.default_main_program().global_block().ops:
     op.all_attrs(), op.has_attr("axis"), op.type
     op.no_such_name
 """, [(8, "name", "'Operator' object has no attribute 'no_such_name'", "")]),
+    "datasets": (STATIC + """import math
+import paddle.fluid as fluid
+layer = paddle.static.nn.fc(x, int(math.ceil(2.5)))
+paddle.matmul(layer, paddle.ones([4, 1]))
+dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+dataset.set_parse_ins_id(True)
+dataset.set_parse_logkey(True)
+dataset.load_into_memory()
+dataset.global_shuffle()
+paddle.save(paddle.static.default_main_program().state_dict(), "model.pdparams")
+dataset = paddle.fluid.DatasetFactory().create_dataset()
+dataset.local_shuffle()
+fluid.DatasetFactory().create_dataset("BoxPSDataset")
+""", [(7, "refused", "matmul: the inner dimensions differ", ""),
+      (10, "refused", "set_parse_logkey(parse_logkey=True) is not supported", "False"),
+      (15, "refused", "a QueueDataset does not shuffle", "InMemoryDataset"),
+      (16, "refused", "create_dataset(datafeed_class='BoxPSDataset') is not supported", "QueueDataset")]),
     "evaluated": ("""import paddle.fluid as fluid
 act = "relu"
 eval("fluid.layers." + act)

@@ -41,6 +41,8 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     **{f"builtins.{each.__name__}": each for each in (
         abs, bool, bytes, chr, complex, divmod, float, hash, hex, int, len, max, min, oct, ord, pow, repr,
         round, sorted, str, sum, tuple, list, dict, slice)},
+    **{f"math.{name}": each for name, each in vars(math).items()
+       if callable(each) and name not in ("comb", "factorial", "perm")},
     **{f"builtins.str.{name}": each for name, each in vars(str).items() if name[0] != "_"},
 }  # fmt: skip
 _VALUES: dict[str, Any] = {

@@ -17,6 +17,7 @@ import types
 from typing import Any
 
 from fleetrun import _lazy, _mode, _unusable
+from fleetrun._check.promised import is_package, returned
 from fleetrun._check.values import (
     UNKNOWN,
     Abstract,
@@ -43,8 +44,10 @@ _SETTINGS = (
     "fleetrun.distributed.fleet._configs", "fleetrun.distributed.fleet._stored_fields",
     "fleetrun.distributed.fleet._transpiler", "fleetrun.distributed.fleet._transpiler_strategy",
     "fleetrun.distributed.fleet.older", "fleetrun.distributed.transpiler", "fleetrun.inference.Config",
-    "fleetrun.metric",
+    "fleetrun.metric", "fleetrun.distributed.dataset",
 )  # fmt: skip
+# Those of them with which a run reads files: of the others it is told alone.
+_READERS = "fleetrun.distributed.dataset"
 # Questions whose answer does not depend on the run.
 _QUESTIONS = ("is_compiled_with_", "get_default_dtype", "in_dynamic_mode", "get_cudnn_version")
 
@@ -57,11 +60,6 @@ class Refused(Exception):
         self.kind = kind
         self.message = message
         self.error = error
-
-
-def is_package(name: str) -> bool:
-    """Whether a module's name is one of the package's."""
-    return name.partition(".")[0] in ("paddle", "fleetrun")
 
 
 def load(name: str) -> types.ModuleType:
@@ -355,6 +353,8 @@ def _only_keeps(function: Any) -> bool:
 
 
 def _keeps_told(cls: type, name: str) -> bool:
+    if cls.__module__.startswith(_READERS):
+        return name.startswith(("create_", "set_")) and name not in ("set_filelist", "set_use_var")
     return _settings(cls) and not name.startswith(("minimize", "backward", "run"))
 
 
@@ -386,6 +386,8 @@ def _builds_by(cls: type, function: Bound) -> bool:
         return function.name == "minimize"
     if is_layer(cls):
         return function.name in ("__call__", "forward", "parameters")
+    if function.name in ("state_dict", "set_state_dict"):
+        return False  # values, which a run has
     if cls.__module__ in ("fleetrun._variable", "fleetrun._graph"):
         return _builds(function.function) or function.name in (
             "astype", "global_block", "var", "clone", "set_value")  # fmt: skip
@@ -550,51 +552,3 @@ def _refused_values(function: Any, what: str, bound: dict[str, Any]) -> None:
             ) from None
         except Error as error:
             raise Refused("refused", str(error), Error) from None
-
-
-@functools.cache
-def _classes() -> dict[str, type]:
-    """The classes that annotations name without their module."""
-    found: dict[str, type] = {}
-    for module in [each for name, each in sys.modules.items() if name.startswith("fleetrun.")]:
-        for name, value in vars(module).items():
-            if isinstance(value, type) and is_package(value.__module__):
-                found.setdefault(name, value)
-    return found
-
-
-@functools.cache
-def _promised(function: Any) -> Any:
-    notes = getattr(function, "__annotations__", None) or {}
-    note = notes.get("return")
-    if isinstance(note, type):
-        return note
-    if note is None:
-        return None
-    try:
-        return ast.parse(str(note), mode="eval").body
-    except SyntaxError:
-        return None
-
-
-def returned(function: Any) -> Any:
-    """What a function of the package gives, by its annotation."""
-    return _of_note(_promised(getattr(function, "__func__", function)), function)
-
-
-def _of_note(note: Any, function: Any) -> Any:
-    if isinstance(note, type):
-        return Made(note) if is_package(note.__module__) else UNKNOWN
-    if isinstance(note, (ast.Name, ast.Attribute)):
-        name = note.id if isinstance(note, ast.Name) else note.attr
-        found = getattr(function, "__globals__", {}).get(name)
-        found = found if isinstance(found, type) else _classes().get(name)
-        return Made(found) if isinstance(found, type) and is_package(found.__module__) else UNKNOWN
-    if isinstance(note, ast.Subscript) and isinstance(note.value, ast.Name):
-        inner = note.slice.elts if isinstance(note.slice, ast.Tuple) else [note.slice]
-        values = [_of_note(each, function) for each in inner]
-        if note.value.id == "tuple" and not isinstance(inner[-1], ast.Constant):
-            return tuple(values)
-        if note.value.id in ("list", "tuple", "Iterator", "Sequence") and isinstance(values[0], Abstract):
-            return Listing([values[0]], exact=False)
-    return UNKNOWN
