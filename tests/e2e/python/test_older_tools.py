@@ -417,3 +417,31 @@ assert np.array(inner.find_var("a")).tolist() == [1.0, 1.0]
 assert scope.find_var("b") is None and inner.find_var("c") is None
 scope.drop_kids()
 """)
+
+
+def test_gradients_of_variables_that_are_no_parameters(run):
+    """Values of Paddle 2.6.2."""
+    run("""
+import fleetrun as paddle
+
+paddle.enable_static()
+static = paddle.static
+x, y = paddle.full([], 2.0), paddle.full([2], 3.0)
+x.stop_gradient = y.stop_gradient = False
+out = x * y
+made = static.append_backward(out.sum(), parameter_list=[x, y.name, out])
+assert [(one.name, slope.name) for one, slope in made] == [(one.name, one.name + "@GRAD") for one in (x, y, out)]
+found = static.Executor().run(fetch_list=[slope for _, slope in made])
+assert [value.tolist() for value in found] == [6.0, [2.0, 2.0], [1.0, 1.0]]
+
+a, b, fixed = paddle.full([1], 1.0), paddle.full([1], 2.0), paddle.full([1], 4.0)
+a.stop_gradient = b.stop_gradient = False
+w = paddle.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(0.5))
+loss = static.nn.cond(a < b, lambda: a + b * 3 + w * fixed, lambda: a * b)
+assert [one.name for one, _ in static.append_backward(loss)] == [w.name]
+executor = static.Executor()
+executor.run(static.default_startup_program())
+found = executor.run(fetch_list=[a.grad_name, b.grad_name, w.grad_name])
+assert [value.tolist() for value in found] == [[1.0], [3.0], [4.0]]
+assert not static.default_main_program().has_var(fixed.grad_name)
+""")

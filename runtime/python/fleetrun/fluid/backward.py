@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fleetrun import _lazy
 from fleetrun._arguments import refuse
-from fleetrun._types import Any, Parameter, Sequence, Variable
+from fleetrun._types import Any, Sequence, Variable
 from fleetrun.optimizer._parameters import moving, named
 from fleetrun.static.differentiated import differentiate, grad_var_name, pairs
 
@@ -18,10 +18,10 @@ def append_backward(
     callbacks: Any = None,
     checkpoints: Any = None,
     distop_context: Any = None,
-) -> list[tuple[Parameter, Variable]]:
+) -> list[tuple[Any, Variable]]:
     """Appends what computes the gradients of `loss` (one value). Returns [(parameter, gradient)], of
-    parameter_list where it is given; an empty list where nothing is left that could have a gradient.
-    checkpoints, which save memory in Paddle: accepted.
+    parameter_list where it is given, which may have other variables than parameters, too; an empty list where
+    nothing is left that could have a gradient. checkpoints, which save memory in Paddle: accepted.
 
     An embedding with is_sparse has a gradient of all its rows here. Throws: Error(config) after an
     optimizer's minimize(), and for tables of rows (sparse_embedding): they have no gradient of their own.
@@ -31,7 +31,27 @@ def append_backward(
     program = loss.program
     chosen, left_out = named(function, parameter_list), named(function, no_grad_set) or set()
     with moving(program, chosen, left_out, function, may_be_none=True):
-        return pairs(program, differentiate(program, loss)) if _has_gradients(program) else []
+        if chosen and not chosen <= {each.name for each in program.all_parameters()}:
+            listed = [each if isinstance(each, str) else each.name for each in parameter_list or ()]
+            made = differentiate(program, loss, None, [program.var(name) for name in listed])
+            return [(program.var(name), made[name]) for name in listed if name in made]
+        made_of_nothing = _made_of_nothing(program)
+        if not made_of_nothing and not _has_gradients(program):
+            return []
+        asked = [*made_of_nothing, *_sources(program)] if made_of_nothing else []
+        return pairs(program, differentiate(program, loss, None, asked))
+
+
+def _made_of_nothing(program):
+    """Constants and the like, of which the script says that they have gradients."""
+    names = [name for op in program.ops if not op.inputs for name in op.outputs]
+    return [one for one in map(program.var, names) if not one.stop_gradient and not one.persistable]
+
+
+def _sources(program):
+    """What has gradients in any case."""
+    data = [each for each in program.list_vars() if each.is_data]
+    return [*data, *(each for each in program.all_parameters() if each.trainable)]
 
 
 def _has_gradients(program):
