@@ -436,6 +436,7 @@ assert [value.tolist() for value in found] == [6.0, [2.0, 2.0], [1.0, 1.0]]
 
 a, b, fixed = paddle.full([1], 1.0), paddle.full([1], 2.0), paddle.full([1], 4.0)
 a.stop_gradient = b.stop_gradient = False
+a.persistable = True
 w = paddle.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(0.5))
 loss = static.nn.cond(a < b, lambda: a + b * 3 + w * fixed, lambda: a * b)
 assert [one.name for one, _ in static.append_backward(loss)] == [w.name]

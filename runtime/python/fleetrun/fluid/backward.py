@@ -45,7 +45,7 @@ def append_backward(
 def _made_of_nothing(program):
     """Constants and the like, of which the script says that they have gradients."""
     names = [name for op in program.ops if not op.inputs for name in op.outputs]
-    return [one for one in map(program.var, names) if not one.stop_gradient and not one.persistable]
+    return [one for one in map(program.var, names) if not one.stop_gradient]
 
 
 def _sources(program):
