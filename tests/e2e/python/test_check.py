@@ -380,10 +380,12 @@ paddle.save(paddle.static.default_main_program().state_dict(), "model.pdparams")
 dataset = paddle.fluid.DatasetFactory().create_dataset()
 dataset.local_shuffle()
 fluid.DatasetFactory().create_dataset("BoxPSDataset")
+paddle.set_device("gpu:0"), paddle.set_device("npu")
 """, [(7, "refused", "matmul: the inner dimensions differ", ""),
       (10, "refused", "set_parse_logkey(parse_logkey=True) is not supported", "False"),
       (15, "refused", "a QueueDataset does not shuffle", "InMemoryDataset"),
-      (16, "refused", "create_dataset(datafeed_class='BoxPSDataset') is not supported", "QueueDataset")]),
+      (16, "refused", "create_dataset(datafeed_class='BoxPSDataset') is not supported", "QueueDataset"),
+      (17, "refused", "paddle.set_device('npu'): there is no such device", 'use "cpu"')]),
     "evaluated": ("""import paddle.fluid as fluid
 act = "relu"
 eval("fluid.layers." + act)

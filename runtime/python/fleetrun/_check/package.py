@@ -49,7 +49,9 @@ _SETTINGS = (
 # Those of them with which a run reads files: of the others it is told alone.
 _READERS = "fleetrun.distributed.dataset"
 # Questions whose answer does not depend on the run.
-_QUESTIONS = ("is_compiled_with_", "get_default_dtype", "in_dynamic_mode", "get_cudnn_version")
+_QUESTIONS = (
+    "is_compiled_with_", "get_default_dtype", "in_dynamic_mode", "get_cudnn_version", "set_device",
+)  # fmt: skip
 
 
 class Refused(Exception):
