@@ -10,7 +10,8 @@ from fleetrun.lod_tensor import LoDTensor, LoDTensorArray
 
 __all__ = [
     "EnforceNotMet", "EOFException", "get_cuda_device_count", "LoDTensor", "LoDTensorArray",
-    "is_compiled_with_mkldnn", "op_proto_and_checker_maker", "size_of_dtype", "VarDesc",
+    "is_compiled_with_mkldnn", "op_proto_and_checker_maker", "size_of_dtype",
+    "supports_bfloat16", "supports_bfloat16_fast_performance", "supports_int8", "VarDesc",
 ]  # fmt: skip
 
 # What Paddle's C++ raises, for those who catch it.
@@ -96,6 +97,14 @@ def get_cuda_device_count() -> int:
 def is_compiled_with_mkldnn() -> bool:
     """False."""
     return False
+
+
+def supports_bfloat16() -> bool:
+    """False: the engine computes with float32."""
+    return False
+
+
+supports_bfloat16_fast_performance = supports_int8 = supports_bfloat16
 
 
 def size_of_dtype(dtype: _dtypes.DTypeLike) -> int:
