@@ -305,6 +305,15 @@ if rank == 0:
     fails(lambda: patient[1].barrier(within))
     fails(lambda: td.irecv(torch.ones(2), 1, group=barriers[1], tag=7).wait())
     fails(lambda: td.irecv(torch.ones(2), 1, tag=7).wait(second))
+    late, values = td.new_group([0, 1]), torch.ones(1 << 18)
+    work = td.all_reduce(values, group=late, async_op=True)
+    fails(lambda: work.wait(second))
+else:
+    late, values = td.new_group([0, 1]), torch.ones(1 << 18)
+td.barrier()
+if rank == 1:
+    work = td.all_reduce(values, group=late, async_op=True)
+assert work.wait(30 * second) and work.wait() and values.eq(2).all()  # a wait that was given up ends nothing
 td.barrier()
 if rank == 1:
     fails(lambda: td.monitored_barrier(timeout=second))    # the first one of rank 0, which is over
@@ -328,5 +337,6 @@ print("done")
         assert "did not come" in late and " Timed out after 1 s" in late, said
     assert "rank 1 has not sent 8 bytes with tag 7, timeout of 1 s" in said[0][5] == said[0][6], said
     assert "Rank 1 successfully reached monitoredBarrier, but received errors" in said[1][0], said
-    for last in (said[0][7], said[1][1]):
+    assert "a work has Timed out after 1 s" in said[0][7], said
+    for last in (said[0][8], said[1][1]):
         assert "was let go" in last or "has left" in last, said

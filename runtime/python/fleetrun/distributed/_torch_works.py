@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import datetime
+import functools
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.distributed as torch_distributed
 from torch._C._distributed_c10d import _create_work_from_future
 
-__all__ = ["checked", "done", "end", "end_soon"]
+from fleetrun._error import Error
+
+__all__ = ["checked", "done", "end", "end_soon", "wait_within"]
 
 _SOON = 50e-6  # seconds
+
+
+def wait_within() -> None:
+    """Lets a work that is made from a future wait for a time, which PyTorch has left out."""
+    native = torch_distributed.Work.wait
+    if hasattr(native, "__wrapped__"):
+        return
+
+    @functools.wraps(native)
+    def wait(self: Any, timeout: datetime.timedelta = datetime.timedelta(0)) -> Any:
+        try:
+            return native(self, timeout)
+        except RuntimeError as error:
+            if "FutureWrappingWork::wait() with finite timeout" not in str(error):
+                raise
+        has_ended = threading.Event()
+        self.get_future().add_done_callback(lambda _: has_ended.set())
+        if not has_ended.wait(timeout.total_seconds()):
+            raise Error("timeout", f"a work has Timed out after {timeout.total_seconds():g} s")
+        return native(self)
+
+    torch_distributed.Work.wait = wait
 
 
 def done(results: list[torch.Tensor]) -> Any:

@@ -52,7 +52,7 @@ from fleetrun.distributed._torch_tensors import (
     row_bytes,
     spread,
 )
-from fleetrun.distributed._torch_works import checked, done, end, end_soon
+from fleetrun.distributed._torch_works import checked, done, end, end_soon, wait_within
 from fleetrun.distributed._torchrun import meeting_place_of
 from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
@@ -570,6 +570,7 @@ def register() -> None:
         recording: Any = getattr(torch_distributed.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set())
         recording.add("fleetrun")
     stand_in_where_asked(_stand_in)
+    wait_within()
     meet_over_environment()
 
 
