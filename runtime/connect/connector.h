@@ -80,8 +80,9 @@ class Connector {
   std::optional<Handshake> handshake_;
 };
 
-/// Attempts that are cut off, without an end. Where the launchers of the hosts have met, a firewall is likelier
-/// than a host that is about to start: 30 s are enough then. Other hosts may take all the time that there is.
+/// Attempts that are cut off, without an end. Where the launchers of the hosts have met, a firewall is
+/// likelier than a host that is about to start: 30 s are enough then. Other hosts may take all the time that
+/// there is.
 class Silence {
  public:
   Silence();
