@@ -32,13 +32,14 @@ def _reduce(function: Callable[..., Variable]) -> Function:
     def reduced(op):
         dims = op.at("dim", [0])
         whole = op.at("reduce_all", False) or not dims
-        return function(op["X"], None if whole else dims, op.at("keep_dim", False))
+        out = function(op["X"], None if whole else dims, op.at("keep_dim", False))
+        return out if op.at("out_dtype", -1) == -1 else tensor.cast(out, op.dtype("out_dtype"))
 
     return reduced
 
 
 def _filled(op):
-    op.only(ValueTensor=None)
+    op.without("ValueTensor")
     text = op.at("str_value", "")
     shape = sizes(op, "shape", ("ShapeTensorList",), ("ShapeTensor",))
     return tensor.full(
@@ -75,15 +76,12 @@ def _sliced(op):
 
 
 def _split(op):
-    axis = op.get("AxisTensor")
-    op.only(AxisTensor=None)
-    return tensor.split(
-        op["X"], op.at("num") or op.at("sections"), op.at("axis", 0) if axis is None else axis
-    )
+    op.without("AxisTensor", "SectionsTensorList")
+    return tensor.split(op["X"], op.at("num") or op.at("sections"), op.at("axis", 0))
 
 
 def _one_hot(op, last_is_one):
-    op.only(depth_tensor=None)
+    op.without("depth_tensor")
     given = tensor.squeeze(op["X"], [-1]) if last_is_one else op["X"]
     return functional.one_hot(given, op.at("depth"))
 
@@ -187,7 +185,7 @@ def _shape_table() -> dict[str, Any]:
     )
     transposed = lambda op: tensor.transpose(op["X"], _axes(op, "axis"))  # noqa: E731
     return {
-        "concat": lambda op: tensor.concat(list(op.inputs["X"]), op.at("axis", 0)),
+        "concat": lambda op: tensor.concat(list(op.without("AxisTensor").inputs["X"]), op.at("axis", 0)),
         "expand": lambda op: _math.expand(
             op["X"], sizes(op, "expand_times", ("expand_times_tensor",), ("ExpandTimes",))
         ),
@@ -237,7 +235,7 @@ def _selection_table() -> dict[str, Any]:
         "arg_max": _arg(tensor.argmax),
         "arg_min": _arg(tensor.argmin),
         "argsort": _sorted,
-        "gather": lambda op: tensor.gather(op["X"], op["Index"], op.at("axis", 0)),
+        "gather": lambda op: tensor.gather(op.without("Axis")["X"], op["Index"], op.at("axis", 0)),
         "gather_nd": lambda op: tensor.gather_nd(op["X"], op["Index"]),
         "index_select": lambda op: tensor.index_select(op["X"], op["Index"], op.at("dim", 0)),
         "lookup_table": lambda op: _rows(op, op["Ids"].shape[-1:] == (1,)),
@@ -265,7 +263,7 @@ def _product_table() -> dict[str, Any]:
         **{name: _two(getattr(tensor, name)) for name in _COMPARE.split()},
         **{name: of_one(getattr(tensor, name)) for name in _UNARY.split()},
         "bmm": _two(tensor.bmm),
-        "clip": of_one(tensor.clip, min=("min", None), max=("max", None)),
+        "clip": of_one(tensor.clip, ("Min", "Max"), min=("min", None), max=("max", None)),
         "cos_sim": _two(_math.cos_sim),
         "cumsum": lambda op: _math.cumsum(
             tensor.flatten(op["X"]) if op.at("flatten", False) else op["X"],
@@ -289,9 +287,10 @@ def _product_table() -> dict[str, Any]:
         "mul": lambda op: _math.mul(op["X"], op["Y"], op.at("x_num_col_dims", 1), op.at("y_num_col_dims", 1)),
         "norm": _unit_length,
         "p_norm": _p_norm,
-        "pow": lambda op: tensor.pow(op["X"], op.at("factor", 1.0)),
+        "pow": lambda op: tensor.pow(op.without("FactorTensor")["X"], op.at("factor", 1.0)),
         "scale": of_one(
             tensor.scale,
+            ("ScaleTensor",),
             scale=("scale", 1.0),
             bias=("bias", 0.0),
             bias_after_scale=("bias_after_scale", True),

@@ -17,7 +17,9 @@ __all__ = ["layer_table", "loss_table"]
 
 
 def _fc(op):
-    op.only(activation_type="" if op.at("activation_type") != "relu" else "relu", padding_weights=False)
+    op.only(padding_weights=False)
+    if op.at("activation_type") != "relu":
+        op.only(activation_type="")
     out = _math.mul(op["Input"], op["W"], op.at("in_num_col_dims", 1), 1)
     bias = op.get("Bias")
     out = out if bias is None else tensor.add(out, tensor.reshape(bias, [-1]))
@@ -88,7 +90,7 @@ def _pool(op, with_index=False):
 
 
 def _resized(op):
-    op.only(OutSize=None, Scale=None, data_layout="NCHW")
+    op.without("OutSize", "Scale").only(data_layout="NCHW")
     scale, mode = op.at("scale"), "nearest" if op.type.startswith("nearest") else "bilinear"
     size = sizes(op, "", ("SizeTensor",))
     if not size and not scale:
@@ -130,7 +132,6 @@ def _cross_entropy(op):
 
 
 def _softmax_with_cross_entropy(op):
-    op.only(use_softmax=op.at("use_softmax", True))
     if not op.at("use_softmax", True):  # of probabilities, which come back as they are
         op.only(axis=-1)
         return op["Logits"], _losses.cross_entropy(
@@ -158,7 +159,7 @@ def _accuracy(op):
 
 def _auc(op):
     """Counts go on in the variables that the operator reads and writes."""
-    op.only(curve="ROC", InsTagWeight=None)
+    op.without("InsTagWeight").only(curve="ROC")
     counts = [op["StatPos"], op["StatNeg"]]
     out = graph.unique_name(graph.unique_name("auc") + ".tmp")
     attributes = {
@@ -177,7 +178,7 @@ def _pooled(op):
 
 
 def _sequence_conv(op):
-    op.only(contextStride=1, PaddingData=None)
+    op.without("PaddingData").only(contextStride=1)
     layout = Layout(lengths_of(op["X"], "sequence_conv"))
     rows = context(op["X"], layout, op.at("contextStart", 0), op.at("contextLength"))
     return with_lengths(functional.linear(tensor.concat(rows, 1), op["Filter"]), layout.lengths)

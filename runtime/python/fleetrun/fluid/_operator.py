@@ -37,22 +37,33 @@ class Operator:
         return DTYPES.get(value, default) if isinstance(value, int) else value
 
     def only(self, **wanted: Any) -> None:
-        """Throws: Error(config) for an attribute of another value, or an input in a slot of None."""
+        """Throws: Error(config) for an attribute of another value."""
         for name, value in wanted.items():
-            given = self.get(name) if value is None else self.at(name, value)
-            if given != value:
+            if self.at(name, value) != value:
                 raise Error(
-                    "config", f"operator {self.type} with {name} = {given}", f"only {value} is known here"
+                    "config",
+                    f"operator {self.type} with {name} = {self.at(name)}",
+                    f"only {value} is known here",
                 )
+
+    def without(self, *slots: str) -> Operator:
+        """Itself. Throws: Error(config) for an input in one of these slots."""
+        for slot in slots:
+            if self.get(slot) is not None:
+                raise Error("config", f"operator {self.type} with an input {slot}", "give it as an attribute")
+        return self
 
 
 Function = Callable[[Operator], Any]
 
 
-def of_one(function: Callable[..., Variable], **attributes: tuple[str, Any]) -> Function:
-    """Of X, and attributes: {argument: (name, default)}."""
+def of_one(
+    function: Callable[..., Variable], without: Sequence[str] = (), **attributes: tuple[str, Any]
+) -> Function:
+    """Of X, and attributes: {argument: (name, default)}; without: slots that have to be empty."""
     return lambda op: function(
-        op["X"], **{argument: op.at(name, default) for argument, (name, default) in attributes.items()}
+        op.without(*without)["X"],
+        **{argument: op.at(name, default) for argument, (name, default) in attributes.items()},
     )
 
 
