@@ -90,7 +90,8 @@ class Job:
         end, since, whole = time.monotonic() + WHOLE, time.time() + STEPPING, None
         while time.monotonic() < end:
             self.start_missing()
-            if len(self.sample(since)) < HOSTS * TRAINERS + len(SERVERS):
+            roles = [who.partition("-")[0] for _, who in self.sample(since)]
+            if roles.count("rank") < HOSTS * TRAINERS or "server" not in roles:
                 whole = None
             elif whole is None:
                 whole = time.monotonic()
@@ -114,8 +115,10 @@ class Job:
             self.team.check_worlds()
         except AssertionError as wrong:
             return str(wrong)
+        # A host that joins while the others go on brings trainers alone: the job keeps its servers.
+        servers = [name for name, who in self.sample() if who.startswith("server-")]
         for host in self.rig.hosts:
-            expected = TRAINERS + (host.number in SERVERS)
+            expected = TRAINERS + servers.count(host.name)
             workers = self.workers_on(host, expected)
             if len(workers) != expected:
                 return (f"{len(workers)} processes of the job on {host.name} instead of {expected}: "

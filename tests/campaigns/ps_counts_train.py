@@ -3,8 +3,6 @@ the choices of the file job.json. It is run by `fleetrun --compat=paddle`."""
 
 import json
 import os
-import sys
-import time
 
 import numpy as np
 import paddle
@@ -13,6 +11,7 @@ import paddle.fluid as fluid
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory import (
     DistributedStrategyFactory,
 )
+from ps_training import begin
 
 with open("job.json") as file:
     job = json.load(file)
@@ -50,34 +49,7 @@ if has_shows and job["mode"] != "half_async":
         "rows": {f"table_parameters.rows.{name}": value for name, value in job["accessor"].items()}
     }
 fleet.distributed_optimizer(paddle.optimizer.SGD(1.0), strategy).minimize(loss)
-if fleet.is_server():
-    if job["init_model"]:
-        fleet.init_server(job["init_model"], mode=job["load_mode"])
-    else:
-        fleet.init_server()
-    fleet.run_server()
-    raise SystemExit
-
-exe = paddle.static.Executor(paddle.CPUPlace())
-exe.run(paddle.static.default_startup_program())
-fleet.init_worker()
-rank = fleet.worker_index()
-
-
-class Slow:
-    """What is printed takes a while, so that processes can be killed meanwhile."""
-
-    def write(self, text):
-        time.sleep(job["slow"])
-        sys.stderr.write(text)
-
-    def flush(self):
-        pass
-
-
-sys.stdout = Slow()
-if job["load"] and fleet.is_first_worker():
-    fleet.load_model(job["load"], mode=job["load_mode"])
+exe, rank = begin(job)
 fleet.barrier_worker()
 dataset = getattr(paddle.distributed, job["dataset"])()
 dataset.init(batch_size=job["batch"], thread_num=job["threads"], use_var=inputs, pipe_command=job["pipe"])

@@ -11,6 +11,7 @@ import paddle.fluid as fluid
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory import (
     DistributedStrategyFactory,
 )
+from ps_training import begin
 
 with open("job.json") as file:
     job = json.load(file)
@@ -104,22 +105,7 @@ else:
         strategy.a_sync_configs = {"k_steps": job["k_steps"]}
 fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
 
-if fleet.is_server():
-    if job["init_model"]:
-        fleet.init_server(job["init_model"])
-    else:
-        fleet.init_server()
-    fleet.run_server()
-    raise SystemExit
-
-exe = paddle.static.Executor(paddle.CPUPlace())
-exe.run(paddle.static.default_startup_program())
-fleet.init_worker()
-rank = fleet.worker_index()
-if job["load"]:
-    if fleet.is_first_worker():
-        fleet.load_model(job["load"], mode=0)
-    fleet.barrier_worker()
+exe, rank = begin(job)
 
 
 def new_dataset(kind, files, batch, threads):

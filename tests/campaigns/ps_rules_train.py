@@ -3,8 +3,6 @@ server, with the choices of the file job.json. It is run by `fleetrun --compat=p
 
 import json
 import os
-import sys
-import time
 
 import numpy as np
 import paddle
@@ -12,6 +10,7 @@ import paddle.distributed.fleet as fleet
 import paddle.fluid as fluid
 from fleetrun import _native
 from fleetrun.distributed.fleet._fleet import the_fleet
+from ps_training import begin
 
 with open("job.json") as file:
     job = json.load(file)
@@ -72,36 +71,7 @@ if job["schedule"]:
     rate = paddle.optimizer.lr.ExponentialDecay(rate, job["schedule"])
 optimizer = getattr(paddle.optimizer, job["optimizer"][0])(rate, **job["optimizer"][1])
 fleet.distributed_optimizer(optimizer, strategy).minimize(loss)
-if fleet.is_server():
-    if job["init_model"]:
-        fleet.init_server(job["init_model"], mode=job["load_mode"])
-    else:
-        fleet.init_server()
-    fleet.run_server()
-    raise SystemExit
-
-exe = paddle.static.Executor(paddle.CPUPlace())
-exe.run(paddle.static.default_startup_program())
-fleet.init_worker()
-rank = fleet.worker_index()
-
-
-class Slow:
-    """What is printed takes a while, so that servers can be killed and moved meanwhile."""
-
-    def write(self, text):
-        time.sleep(job["slow"])
-        sys.stderr.write(text)
-
-    def flush(self):
-        pass
-
-
-sys.stdout = Slow()
-if job["load"]:
-    if fleet.is_first_worker():
-        fleet.load_model(job["load"], mode=job["load_mode"])
-    fleet.barrier_worker()
+exe, rank = begin(job)
 
 
 def new_dataset(kind, files, batch, threads):

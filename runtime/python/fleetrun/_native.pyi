@@ -36,6 +36,9 @@ class Operator():
     def attr(self, name: str) -> typing.Union[bool, int, float, str, list[int], list[float], list[str]]:
         """An attribute. Throws: IndexError where there is none."""
     @property
+    def attr_names(self) -> list[str]:
+        """The names of the attributes."""
+    @property
     def attributes(self) -> dict[str, typing.Union[bool, int, float, str, list[int], list[float], list[str]]]: ...
     def has_attr(self, name: str) -> bool:
         """Whether there is an attribute of this name."""

@@ -155,7 +155,7 @@ told(lambda: static.load_inference_model("n", exe))
     assert len(lines) == 8 and all(line.startswith("n.pdmodel is damaged: ") for line in lines[:7])
     assert lines[3].endswith("minimize() alone appends it") and lines[4].endswith("an output has no name")
     assert "has no variable 'nothing'" in lines[5]
-    assert lines[7] == "n.pdmodel is not a program of fleetrun"
+    assert lines[7] == "n.pdmodel is a program neither of fleetrun nor of Paddle"
 
 
 DATASET = """

@@ -4,19 +4,24 @@ import numpy as np
 from table_values import operation, sigmoid, unfit
 
 
+def below(x, axis):
+    """x below its greatest value; deeper than 64 Paddle goes on as if it were 64, but not for gradients."""
+    depth = x - x.max(axis, keepdims=True)
+    if np.any(depth < -60):
+        raise unfit()
+    return depth
+
+
 def softmax(x, axis=-1):
     """exp(x) / sum(exp(x))."""
-    e = np.exp(x - x.max(axis, keepdims=True))
+    e = np.exp(below(x, axis))
     return e / e.sum(axis, keepdims=True)
 
 
 def log_softmax(x, axis=-1):
     """log(softmax(x))."""
-    return (
-        x
-        - x.max(axis, keepdims=True)
-        - np.log(np.exp(x - x.max(axis, keepdims=True)).sum(axis, keepdims=True))
-    )
+    depth = below(x, axis)
+    return depth - np.log(np.exp(depth).sum(axis, keepdims=True))
 
 
 @operation
