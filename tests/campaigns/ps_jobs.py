@@ -256,6 +256,7 @@ def start(turn, job, name, script=SCRIPT):
     directory = turn.directory
     (directory / "job.json").write_text(json.dumps(job))
     shutil.copy(script, directory / "train.py")
+    shutil.copy(script.with_name("ps_training.py"), directory)
     for path in directory.glob("said-*"):
         path.unlink()
     flags = [f"--server_num={job['servers']}", f"--trainer_num={job['trainers']}", f"--log_dir={name}"]
