@@ -113,6 +113,20 @@ def test_what_is_not_there_is_named(run, call, told):
     assert told in run(COUNTING + call, expect=1).stderr
 
 
+def test_activations_have_their_attributes(run):
+    done = run(COUNTING + """
+made = {type: helper.create_variable_for_type_inference("float32") for type in ("stanh", "selu")}
+for type, attrs in (("stanh", {"scale_a": 0.5, "scale_b": 2.0}), ("selu", {"scale": 2.0, "alpha": 3.0})):
+    helper.append_op(type=type, inputs={"X": [x]}, outputs={"Out": [made[type]]}, attrs=attrs)
+given = numpy.array([[-1.0, 0.0, 2.0]], "float32")
+stanh, selu = fluid.Executor().run(feed={"x": given}, fetch_list=list(made.values()))
+numpy.testing.assert_allclose(stanh, 2.0 * numpy.tanh(0.5 * given), rtol=1e-6)
+numpy.testing.assert_allclose(selu, 2.0 * numpy.where(given > 0, given, 3.0 * numpy.expm1(given)), rtol=1e-6)
+print("ok")
+""")
+    assert done.stdout == "ok\n"
+
+
 def test_a_batch_keeps_the_unknown_sizes_that_it_has(run):
     done = run(COUNTING + """
 lists = fluid.data("lists", [None, None], "int64", lod_level=1)

@@ -143,9 +143,9 @@ def _like(op):
 
 _UNARY = (
     "abs acos asin atan ceil cos erf exp floor log log10 log1p log2 logical_not reciprocal round rsqrt sign "
-    "sin sqrt square stanh tanh"
+    "sin sqrt square tanh"
 )
-_ACTIVATIONS = "mish relu selu sigmoid silu softsign"
+_ACTIVATIONS = "mish relu sigmoid silu softsign"
 _COMPARE = (
     "equal greater_equal greater_than less_equal less_than logical_and logical_or logical_xor not_equal"
 )
@@ -166,9 +166,13 @@ def _activation_table() -> dict[str, Any]:
         "log_softmax": of_one(functional.log_softmax, axis=("axis", -1)),
         "logsigmoid": of_one(functional.log_sigmoid),
         "relu6": of_one(_losses.relu6, threshold=("threshold", 6.0)),
+        "selu": of_one(
+            functional.selu, scale=("scale", 1.0507009873554805), alpha=("alpha", 1.6732632423543772)
+        ),
         "softmax": of_one(functional.softmax, axis=("axis", -1)),
         "softplus": of_one(functional.softplus, beta=("beta", 1.0), threshold=("threshold", 20.0)),
         "softshrink": of_one(functional.softshrink, threshold=("lambda", 0.5)),
+        "stanh": of_one(tensor.stanh, scale_a=("scale_a", 0.67), scale_b=("scale_b", 1.7159)),
         "swish": of_one(_losses.swish, beta=("beta", 1.0)),
         "tanh_shrink": of_one(functional.tanhshrink),
     }
