@@ -264,17 +264,7 @@ def run(turn):
     if not wrong and saves and job["mode"] in ("sync", "async") and job["table"] != "filter":
         name = turn.random.choice(list(saves))
         mode, rows = saves[name]
-        second = {
-            **job,
-            "servers": turn.random.randint(1, 3),
-            "days": turn.random.randint(0, 1),
-            "load_mode": mode,
-            turn.random.choice(["load", "init_model"] if mode != 1 else ["load"]): name,
-            "kill": [],
-            "flags": [],
-            "slow": 0.0,
-            "ends_of_days": [["look"]],
-        }
+        second = ps_jobs.job_from_save(turn, job, name, mode)
         judge = Judge(second, examples)
         judge.rows = {key: dict(row) for key, row in rows.items()}
         wrong, said, _ = ps_jobs.start(turn, second, "second", SCRIPT)

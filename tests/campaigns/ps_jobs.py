@@ -274,6 +274,23 @@ def start(turn, job, name, script=SCRIPT):
     return None, said, logs
 
 
+def job_from_save(turn, job, name, mode, **more):
+    """A job that goes on from a save of `job`, and is left alone: it loads it, looks at the tables, and may
+    train a day."""
+    return {
+        **job,
+        "servers": turn.random.randint(1, 3),
+        "days": turn.random.randint(0, 1),
+        "load_mode": mode,
+        turn.random.choice(["load", "init_model"] if mode != 1 else ["load"]): name,
+        "kill": [],
+        "flags": [],
+        "slow": 0.0,
+        "ends_of_days": [["look"]],
+        **more,
+    }
+
+
 def judge(job, judge_now, said, logs, saved):
     """What the job said wrongly; `saved` gets the judge of each save."""
     passes = [printed(log) for log in logs]

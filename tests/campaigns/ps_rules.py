@@ -409,19 +409,7 @@ def run(turn):
     if not wrong and saves:
         name = turn.random.choice(list(saves))
         mode, saved = saves[name]
-        second = {
-            **job,
-            "servers": turn.random.randint(1, 3),
-            "days": turn.random.randint(0, 1),
-            "load_mode": mode,
-            turn.random.choice(["load", "init_model"] if mode != 1 else ["load"]): name,
-            "kill": [],
-            "flags": [],
-            "resize": [],
-            "served": None,
-            "slow": 0.0,
-            "ends_of_days": [["look"]],
-        }
+        second = ps_jobs.job_from_save(turn, job, name, mode, resize=[], served=None)
         wrong, said, logs = start(turn, second, "second")
         wrong = wrong or judge_job(second, saved.begin_again(second), said, logs, {})
         wrong = wrong and f"from {name}: {wrong}"
