@@ -10,13 +10,14 @@ from fleetrun import tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Mapping
 from fleetrun.fluid import _decoding, _images, _losses, _math, _odd_layers, _renamed
+from fleetrun.fluid._operator import Operator
 from fleetrun.nn import functional
 from fleetrun.static import sequence_lod
 
 __all__ = ["Call", "CALLS"]
 
-# OPERATOR[@FUNCTION]: SLOT=ARGUMENT … [; ATTRIBUTE=ARGUMENT …] -> SLOT …; a slot in brackets is there for
-# Paddle's gradient alone. Attributes named as an argument are not listed.
+# OPERATOR[@FUNCTION]: SLOT=ARGUMENT … [; ATTRIBUTE=ARGUMENT …] -> SLOT …, in the order of what the function
+# returns; `*` behind an argument that is a list. Attributes named as an argument are not listed.
 _LINES = """
 bpr_loss: X=input Label=label -> Y
 clip_by_norm: X=x -> Out
@@ -30,7 +31,7 @@ isfinite: X=x -> Out
 kldiv_loss: X=x Target=target -> Loss
 kron: X=x Y=y -> Out
 label_smooth: X=label PriorDist=prior_dist -> Out
-margin_rank_loss: Label=label X1=left X2=right -> Out [Activated]
+margin_rank_loss: Label=label X1=left X2=right -> Out
 mean_iou: Predictions=input Labels=label -> OutMeanIou OutWrong OutCorrect
 multiplex: X=inputs* Ids=index -> Out
 pixel_shuffle: X=x -> Out
@@ -45,7 +46,7 @@ sequence_unpad: X=x Length=length -> Out
 shuffle_channel: X=x -> Out
 sinh: X=x -> Out
 size: Input=input -> Out
-smooth_l1_loss@smooth_l1: X=x Y=y InsideWeight=inside_weight OutsideWeight=outside_weight -> Out [Diff]
+smooth_l1_loss@smooth_l1: X=x Y=y InsideWeight=inside_weight OutsideWeight=outside_weight -> Out
 soft_relu: X=x -> Out
 thresholded_relu: X=x -> Out
 unique: X=x -> Out Index
@@ -70,47 +71,40 @@ _UNCHANGING: Mapping[str, Any] = {
 
 class Call(NamedTuple):
     """One line of the table. slots, attributes: their arguments; lists: arguments that are lists; outputs:
-    slots in the order of what the function returns, `*` behind one that takes all of it."""
+    slots in the order of what the function returns."""
 
     function: Callable[..., Any]
     slots: dict[str, str]
     lists: frozenset[str]
     attributes: dict[str, str]
     outputs: list[str]
-    left_out: frozenset[str]
 
-    def of(self, type: str, given: Mapping[str, Any], attrs: Mapping[str, Any]) -> list[Any]:
-        """What it computes, a list for each of `outputs`. Throws: Error(config) naming a slot or an
-        attribute that it has no argument for."""
+    def of(self, op: Operator) -> Any:
+        """What it computes. Throws: Error(config) naming a slot or an attribute that it has no argument
+        for."""
         known = inspect.signature(self.function).parameters
         arguments = {}
-        for slot, value in given.items():
+        for slot, listed in op.inputs.items():
             argument = self.slots.get(slot)
             if argument is None:
                 raise Error(
-                    "config", f"append_op(type={type!r}, inputs={{{slot!r}: …}}): it has no such slot"
+                    "config", f"append_op(type={op.type!r}, inputs={{{slot!r}: …}}): it has no such slot"
                 )
-            listed = list(value) if isinstance(value, (list, tuple)) else [value]
             if listed:
-                arguments[argument] = listed if argument in self.lists else listed[0]
-        for name, value in attrs.items():
+                arguments[argument] = list(listed) if argument in self.lists else listed[0]
+        for name, value in op.attrs.items():
             argument = self.attributes.get(name, name)
             if argument in known:
-                # Of two attributes of one argument the other is empty: split has `num`, or `sections`.
-                if argument not in arguments or value:
-                    arguments[argument] = value
+                arguments[argument] = value
             elif name in _BESIDE and value in _UNCHANGING.get(name, (value,)) or name.startswith("op_"):
                 continue
             else:
                 raise Error(
                     "config",
-                    f"append_op(type={type!r}, attrs={{{name!r}: {value!r}}}) is not supported",
+                    f"append_op(type={op.type!r}, attrs={{{name!r}: {value!r}}}) is not supported",
                     "use the function of paddle that computes it",
                 )
-        made = self.function(**arguments)
-        if self.outputs[0].endswith("*"):
-            return [list(made)]
-        return [[one] for one in made] if isinstance(made, (list, tuple)) else [[made]]
+        return self.function(**arguments)
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -126,14 +120,12 @@ def _call(line: str) -> tuple[str, Call]:
     taken, _, made = rest.partition("->")
     slots, _, attributes = taken.partition(";")
     pairs = dict(pair.split("=") for pair in slots.split())
-    outputs = made.split()
     return type, Call(
         _function(name or type),
         {slot: argument.rstrip("*") for slot, argument in pairs.items()},
         frozenset(argument[:-1] for argument in pairs.values() if argument.endswith("*")),
         dict(pair.split("=") for pair in attributes.split()),
-        [slot for slot in outputs if slot[0] != "["],
-        frozenset(slot[1:-1] for slot in outputs if slot[0] == "["),
+        made.split(),
     )
 
 

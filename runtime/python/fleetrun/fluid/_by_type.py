@@ -3,12 +3,14 @@ and programs that Paddle wrote are made of them."""
 
 from __future__ import annotations
 
+import functools
+
 from fleetrun import tensor
 from fleetrun._types import Any, Callable, Variable
 
 # fluid.layers itself changes what x + y means (_mode.is_of_1x).
 from fleetrun.fluid import _losses, _math, _padding
-from fleetrun.fluid._appended_calls import CALLS, Call
+from fleetrun.fluid._appended_calls import CALLS
 from fleetrun.fluid._layers_by_type import layer_table, loss_table
 from fleetrun.fluid._operator import Function, Operator, of_one, sizes
 from fleetrun.nn import functional
@@ -66,12 +68,11 @@ def _sliced(op):
     starts = sizes(op, "starts", ("StartsTensorList",), ("StartsTensor",))
     ends = sizes(op, "ends", ("EndsTensorList",), ("EndsTensor",))
     axes, gone = _axes(op), op.at("decrease_axis") or []
-    known = op.type == "strided_slice" and sizes(op, "strides", ("StridesTensorList",), ("StridesTensor",))
-    out = (
-        tensor.strided_slice(op["Input"], axes, starts, ends, known)
-        if op.type == "strided_slice"
-        else tensor.slice(op["Input"], axes, starts, ends)
-    )
+    if op.type == "strided_slice":
+        strides = sizes(op, "strides", ("StridesTensorList",), ("StridesTensor",))
+        out = tensor.strided_slice(op["Input"], axes, starts, ends, strides)
+    else:
+        out = tensor.slice(op["Input"], axes, starts, ends)
     return tensor.squeeze(out, gone) if gone else out
 
 
@@ -221,7 +222,7 @@ def _shape_table() -> dict[str, Any]:
         "split": _split,
         "squeeze": squeezed,
         "squeeze2": squeezed,
-        "stack": lambda op: tensor.stack(list(op.inputs["X"]), op.at("axis", 0)),
+        "stack": (lambda op: tensor.stack(list(op.inputs["X"]), op.at("axis", 0)), "Y"),
         "strided_slice": _sliced,
         "tile": lambda op: tensor.tile(
             op["X"], sizes(op, "repeat_times", ("repeat_times_tensor",), ("RepeatTimes",))
@@ -230,7 +231,7 @@ def _shape_table() -> dict[str, Any]:
         "transpose2": transposed,
         "unsqueeze": unsqueezed,
         "unsqueeze2": unsqueezed,
-        "unstack": lambda op: tensor.unstack(op["X"], op.at("axis", 0)),
+        "unstack": (lambda op: tensor.unstack(op["X"], op.at("axis", 0)), "Y"),
     }
 
 
@@ -238,7 +239,7 @@ def _selection_table() -> dict[str, Any]:
     return {
         "arg_max": _arg(tensor.argmax),
         "arg_min": _arg(tensor.argmin),
-        "argsort": _sorted,
+        "argsort": (_sorted, "Out Indices"),
         "gather": lambda op: tensor.gather(op.without("Axis")["X"], op["Index"], op.at("axis", 0)),
         "gather_nd": lambda op: tensor.gather_nd(op["X"], op["Index"]),
         "index_select": lambda op: tensor.index_select(op["X"], op["Index"], op.at("dim", 0)),
@@ -247,8 +248,8 @@ def _selection_table() -> dict[str, Any]:
         "one_hot": lambda op: _one_hot(op, op["X"].shape[-1:] == (1,)),
         "one_hot_v2": lambda op: _one_hot(op, False),
         "scatter": lambda op: tensor.scatter(op["X"], op["Ids"], op["Updates"], op.at("overwrite", True)),
-        "top_k": _largest,
-        "top_k_v2": _largest,
+        "top_k": (_largest, "Out Indices"),
+        "top_k_v2": (_largest, "Out Indices"),
         "where": lambda op: tensor.where(op["Condition"], op["X"], op["Y"]),
     }
 
@@ -328,39 +329,20 @@ def _made_table() -> dict[str, Any]:
     }
 
 
-_SLOTS = {
-    "argsort": "Out Indices",
-    "top_k": "Out Indices",
-    "top_k_v2": "Out Indices",
-    "unstack": "Y",
-    "stack": "Y",
-}
-
-
-def _table() -> dict[str, tuple[Function, list[str]]]:
-    table = {}
+@functools.cache
+def types() -> dict[str, tuple[Function, list[str]]]:
+    """{type: (what computes it, its outputs' slots)}."""
     parts = (
         _activation_table(), layer_table(), loss_table(), _made_table(), _product_table(), _selection_table(),
         _shape_table(),
     )  # fmt: skip
+    table: dict[str, tuple[Function, list[str]]] = {
+        type: (call.of, call.outputs) for type, call in CALLS.items()
+    }
     for type, entry in ((type, entry) for part in parts for type, entry in part.items()):
-        function, slots = entry if isinstance(entry, tuple) else (entry, _SLOTS.get(type, "Out"))
+        function, slots = entry if isinstance(entry, tuple) else (entry, "Out")
         table[type] = (function, slots.split())
-    return {**table, **{type: (_of_call(call), call.outputs) for type, call in CALLS.items()}}
-
-
-def _of_call(call: Call) -> Function:
-    return lambda op: tuple(one for (one,) in call.of(op.type, op.inputs, op.attrs))
-
-
-_known: dict[str, tuple[Function, list[str]]] = {}
-
-
-def types() -> dict[str, tuple[Function, list[str]]]:
-    """{type: (what computes it, its outputs' slots)}."""
-    if not _known:
-        _known.update(_table())
-    return _known
+    return table
 
 
 def compute(op: Operator) -> dict[str, list[Variable]]:

@@ -43,32 +43,27 @@ def _format(op):
     return "NHWC" if op.at("data_format", "NCHW") == "NHWC" else "NCHW"
 
 
-def _conv(op):
-    return functional.conv2d(
+def _convolved(function, op, **more):
+    return function(
         op["Input"],
         op["Filter"],
         op.get("Bias"),
-        op.at("strides", [1, 1]),
-        _padding_of(op),
-        op.at("dilations", [1, 1]),
-        op.at("groups", 1),
-        _format(op),
+        stride=op.at("strides", [1, 1]),
+        padding=_padding_of(op),
+        dilation=op.at("dilations", [1, 1]),
+        groups=op.at("groups", 1),
+        data_format=_format(op),
+        **more,
     )
+
+
+def _conv(op):
+    return _convolved(functional.conv2d, op)
 
 
 def _conv_transpose(op):
-    return functional.conv2d_transpose(
-        op["Input"],
-        op["Filter"],
-        op.get("Bias"),
-        op.at("strides", [1, 1]),
-        _padding_of(op),
-        op.at("output_padding") or 0,
-        op.at("dilations", [1, 1]),
-        op.at("groups", 1),
-        op.at("output_size") or None,
-        _format(op),
-    )
+    more = {"output_padding": op.at("output_padding") or 0, "output_size": op.at("output_size") or None}
+    return _convolved(functional.conv2d_transpose, op, **more)
 
 
 def _pool(op, with_index=False):

@@ -94,10 +94,11 @@ class _Names:
     def __init__(self, variables: Mapping[str, VariableDesc], where: str) -> None:
         self._variables, self._where = variables, where
         self._of: dict[str, Variable] = {}
+        self._taken: set[str] = set()  # names here of variables that a name of the file stands for
         program = graph.default_main_program()
         for variable in variables.values():
             if variable.persistable and variable.dtype is not None:
-                self._of[variable.name] = _kept(program, variable)
+                self._bind(variable.name, _kept(program, variable))
 
     def fed(self, operators: list[OperatorDesc]) -> list[str]:
         """What a program without operators that feed reads before it writes it."""
@@ -113,7 +114,7 @@ class _Names:
         known = self._variables.get(name)
         if known is None or known.dtype is None:
             raise Error("data", f"{self._where}: {name} is fed and is no tensor", "save the model again")
-        self._of[name] = data(name, known.shape, known.dtype, known.lod_level)
+        self._bind(name, data(name, known.shape, known.dtype, known.lod_level))
 
     def append(self, op: OperatorDesc) -> None:
         """Computes an operator."""
@@ -144,8 +145,11 @@ class _Names:
                 tensor.assign(result, before)
             return
         # Each name is of one variable alone, and no input is another's output.
-        taken = any(result.name == other.name for other in self._of.values())
-        self._of[name] = tensor.assign(result) if taken else result
+        self._bind(name, tensor.assign(result) if result.name in self._taken else result)
+
+    def _bind(self, name, variable):
+        self._of[name] = variable
+        self._taken.add(variable.name)
 
     def found(self) -> dict[str, str]:
         """{name here: name in the file}."""
