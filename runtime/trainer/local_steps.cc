@@ -37,7 +37,8 @@ LocalSteps::LocalSteps(const engine::Program& program, engine::Scope& scope,
                 "both are at least 1");
   }
   for (const engine::Operator& op : program.operators()) {
-    if (!is_update(op)) continue;
+    // What clips or scales gradients works on those of this rank.
+    if (!is_update(op) || !program.variable(op.outputs.at(0)).trainable) continue;
     check_linear(op);
     if (parameters_.empty()) {
       rate_factor_ = engine::attribute(op, "learning_rate", 1.0);

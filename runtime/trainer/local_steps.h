@@ -26,7 +26,7 @@ struct LocalStepOptions {
 class LocalSteps {
  public:
   /// `program` has update operators, whose parameters in `scope` are averaged; scope and communicator are
-  /// borrowed. Throws: Error(config) for a program with sparse_embedding,
+  /// borrowed. A rank clips gradients of its own. Throws: Error(config) for a program with sparse_embedding,
   /// for optimizers other than SGD and Momentum, and for 0 steps.
   LocalSteps(const engine::Program& program, engine::Scope& scope, collective::Communicator& communicator,
              const LocalStepOptions& options);

@@ -257,15 +257,59 @@ print("done")
 """, 2, CPU_NUM="2").succeeded()
 
 
-def test_what_is_for_sgd_is_refused_for_adam(job):
-    result = job(script("""
-try:
-    exe.train_from_dataset(main, dataset([lines(f"r{rank}.txt", 0, 8)]))
-except paddle.Error as error:
-    print(error, "|", error.hint)
+@pytest.mark.parametrize("name", ["localsgd", "adaptive_localsgd", "dgc"])
+def test_what_is_for_sgd_has_no_effect_with_adam(job, name):
+    """As in Paddle; said once."""
+    text = script("""
+exe.train_from_dataset(main, dataset([lines(f"r{rank}.txt", 30 * rank, 20)]))
+alike()
+print("at", weights().tobytes().hex())
 print("done")
-""", strategy="strategy.localsgd = True", optimizer="Adam(0.05)"), 2).succeeded()
-    assert "local SGD with adam: it is for SGD and Momentum" in result.logs[0]
+""", strategy="paddle.seed(3); CHOICE", optimizer="Adam(0.05)")
+    with_it = job(text.replace("CHOICE", f"strategy.{name} = True"), 2).succeeded()
+    without = job(text.replace("CHOICE", "pass"), 2).succeeded()
+    ends = [[line for line in log.splitlines() if line.startswith("at ")] for log in (*with_it.logs, *without.logs)]
+    assert ends[0] and all(end == ends[0] for end in ends)
+    assert with_it.logs[0].count(f"DistributedStrategy.{name}: no effect with Adam") == 1
+
+
+def test_local_sgd_clips_what_each_rank_has(job):
+    job(script("""
+start = {p.name: np.array(paddle.static.global_scope().find_var(p.name)) for p in main.all_parameters()}
+def batch(of, step):
+    drawn = np.random.default_rng(10 * step + of)
+    return {"ids": drawn.integers(0, 20, (4, 1)), "y": drawn.normal(size=(4, 1)).astype("float32") * 5}
+for step in range(4):
+    exe.run(main, feed=batch(rank, step))
+alike()
+moved = weights()
+
+def put(values):
+    for name, value in values.items():
+        paddle.static.global_scope().find_var(name).set(value)
+alone, startup = paddle.static.Program(), paddle.static.Program()
+with paddle.static.program_guard(alone, startup), paddle.utils.unique_name.guard():
+    ids, y = paddle.static.data("ids", [None, 1], "int64"), paddle.static.data("y", [None, 1])
+    looked_up = paddle.static.nn.embedding(ids, [20, 4], is_sparse=True)
+    hidden = paddle.nn.functional.relu(paddle.nn.Linear(4, 6)(paddle.reshape(looked_up, [-1, 4])))
+    error = paddle.mean(paddle.square(paddle.nn.Linear(6, 1)(hidden) - y))
+    paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.3)).minimize(error, startup)
+exe.run(startup)
+for steps in ([0], [1, 2, 3]):  # the first step is averaged, then three at once
+    ends = []
+    for of in range(2):
+        put(start)
+        for step in steps:
+            exe.run(alone, feed=batch(of, step))
+        ends.append({name: np.array(paddle.static.global_scope().find_var(name)) for name in start})
+    start = {name: (ends[0][name] + ends[1][name]) / 2 for name in start}
+put(start)
+np.testing.assert_allclose(moved, weights(), rtol=2e-5, atol=1e-6)
+print("done")
+""", strategy="strategy.localsgd = True; strategy.localsgd_configs = dict(k_steps=3, begin_step=1)",
+        optimizer="SGD(0.5, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.3))").replace(
+        '"int64", lod_level=1', '"int64"').replace('paddle.static.nn.sequence_pool(rows, "sum")', "rows"),
+        2).succeeded()
 
 
 @pytest.mark.parametrize("clip", ["ClipGradByGlobalNorm(0.05)", "ClipGradByNorm(0.02)"])

@@ -180,6 +180,7 @@ for times in range(2):
     strategy.recompute = True
     strategy.sharding_configs = {"sharding_degree": 2}
     strategy.conv_workspace_size_limit = 1024
+    strategy.gradient_scale_configs = {"scale_strategy": "sum"}
 print(str(strategy.fs_client_param), strategy.fs_client_param.passwd, strategy.recompute, strategy.sharding_configs)
 program = paddle.static.default_main_program()
 table()
@@ -212,6 +213,8 @@ table(entry=ShowClickEntry("shows", "click"))
         "dumped; fetch_list shows values",
         "fleetrun: warning: DistributedStrategy.recompute = True has no effect",
         "fleetrun: warning: DistributedStrategy.conv_workspace_size_limit = 1024 has no effect",
+        "fleetrun: warning: DistributedStrategy.gradient_scale_configs has no effect: gradients are averaged "
+        "over trainers, as in Paddle",
         "fleetrun: warning: Program._fleet_opt['dump_fields'] = ['rows'] has no effect; "
         "fetch_list shows values",
         "fleetrun: warning: InMemoryDataset: use_ps_gpu has no effect: tables lie in host memory",

@@ -8,12 +8,15 @@
                                           (static/amp.py); not with dgc, which has no effect on either then
     gradient_merge, gradient_merge_configs  it steps once for k_steps batches (static/merged.py)
 
+localsgd, adaptive_localsgd and dgc are for SGD and Momentum; with others they have no effect, said once.
+
 As in Paddle these are for collective programs, whatever the number of trainers, and a weight_decay or
 use_nesterov of the one that is exchanged is dropped. Source: Paddle 2.6.2, observed.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from fleetrun._arguments import warn_once
@@ -24,6 +27,20 @@ from fleetrun.static import amp
 from fleetrun.static.merged import GradientMergeOptimizer
 
 _SWITCHES = ("lamb", "lars", "amp", "gradient_merge")
+_APART = ("localsgd", "adaptive_localsgd", "dgc")
+
+
+def fitting_strategy(strategy: Any, optimizer: Any) -> Any:
+    """`strategy` without what has no effect with `optimizer`, which is said once."""
+    asked = [name for name in _APART if getattr(strategy, name, False)]
+    plain = getattr(optimizer, "_optimizer", optimizer)  # without its loss's scale
+    if not asked or isinstance(plain, (optimizers.SGD, optimizers.Momentum)):
+        return strategy
+    fitting = copy.deepcopy(strategy)
+    for name in asked:
+        setattr(fitting, name, False)
+        _left(name, "it is for SGD and Momentum; gradients are averaged in every step", plain)
+    return fitting
 
 
 def asked_optimizer(optimizer: Any, strategy: Any, is_collective: bool) -> Any:
@@ -45,7 +62,7 @@ def asked_optimizer(optimizer: Any, strategy: Any, is_collective: bool) -> Any:
     merged: dict[str, Any] = strategy.gradient_merge_configs if "gradient_merge" in asked else {"k_steps": 1}
     if merged["k_steps"] == 1:
         return optimizer
-    for other in ("localsgd", "adaptive_localsgd", "dgc"):
+    for other in _APART:
         if getattr(strategy, other):
             raise Error(
                 "config",
@@ -58,7 +75,7 @@ def asked_optimizer(optimizer: Any, strategy: Any, is_collective: bool) -> Any:
 
 def _as_lamb(optimizer, configs):
     if not isinstance(optimizer, optimizers.Adam) or isinstance(optimizer, optimizers.AdamW):
-        return _left("lamb", "Adam", optimizer)
+        return _left("lamb", "it takes the place of Adam", optimizer)
     _say_what_is_dropped("lamb", optimizer)
     ends, given = tuple(configs["exclude_from_weight_decay"]), optimizer.config
     chosen: Any = optimizer._chosen
@@ -76,7 +93,7 @@ def _as_lamb(optimizer, configs):
 
 def _as_lars(optimizer, configs):
     if not isinstance(optimizer, optimizers.Momentum):
-        return _left("lars", "Momentum", optimizer)
+        return _left("lars", "it takes the place of Momentum", optimizer)
     _say_what_is_dropped("lars", optimizer)
     return LarsMomentum(
         optimizer._learning_rate,
@@ -99,12 +116,9 @@ def _as_amp(optimizer, strategy):
     return amp.decorate(optimizer, lists, **configs)
 
 
-def _left(name, wanted, optimizer):
+def _left(name, why, optimizer):
     kind = type(optimizer).__name__
-    warn_once(
-        f"strategy {name}",
-        f"DistributedStrategy.{name}: no effect with {kind}: it takes the place of {wanted}",
-    )
+    warn_once(f"strategy {name}", f"DistributedStrategy.{name}: no effect with {kind}: {why}")
     return optimizer
 
 

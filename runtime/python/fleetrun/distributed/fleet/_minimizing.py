@@ -51,16 +51,20 @@ class Minimizing:
             )
         if isinstance(loss, (list, tuple)):
             return self._minimize_each(list(loss), startup_program, parameter_list, no_grad_set)
-        from fleetrun.distributed.fleet._asked_optimizer import asked_optimizer
+        from fleetrun.distributed.fleet._asked_optimizer import asked_optimizer, fitting_strategy
         from fleetrun.static.amp import Decorated
         from fleetrun.static.joined import join, look_up_in
         from fleetrun.static.merged import GradientMergeOptimizer
 
-        optimizer = asked_optimizer(self._optimizer, self._strategy, self._role.is_collective)
+        strategy = self._strategy
+        if self._is_collective:
+            strategy = fitting_strategy(strategy, self._optimizer)
+        optimizer = asked_optimizer(self._optimizer, strategy, self._role.is_collective)
         self._asked = optimizer
         makes = (GradientMergeOptimizer, Decorated) if self._role.is_collective else GradientMergeOptimizer
         if self._is_collective or isinstance(optimizer, makes):
-            return self._minimize_collectively(optimizer, loss, startup_program, parameter_list, no_grad_set)
+            minimized = (loss, startup_program, parameter_list, no_grad_set)
+            return self._minimize_collectively(optimizer, strategy, *minimized)
         exchange = exchange_of(self._strategy)
         main = loss.program  # type: ignore[union-attr]
         others = self._minimized if self._role.distributed else []
@@ -119,22 +123,20 @@ class Minimizing:
             )
         return kind == "Adam"
 
-    def _minimize_collectively(self, optimizer, loss, startup_program, parameters, no_grad_set):
+    def _minimize_collectively(self, optimizer, strategy, loss, startup_program, parameters, no_grad_set):
         from fleetrun import framework
         from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
-        if getattr(optimizer, "grad_clip", None) is not None and (
-            self._strategy.dgc or self._strategy.localsgd or self._strategy.adaptive_localsgd
-        ):
+        if self._is_collective and strategy.dgc and getattr(optimizer, "grad_clip", None) is not None:
             raise Error(
                 "config",
-                "grad_clip with dgc or localsgd: there is no mean of whole gradients that could be clipped",
+                "grad_clip with dgc: there is no mean of whole gradients that could be clipped",
                 "leave grad_clip out",
             )
         startup = startup_program or framework.default_startup_program()
         collective = None
         if self._is_collective:
-            collective = CollectiveProgram(self._strategy, startup, loss.name)
+            collective = CollectiveProgram(strategy, startup, loss.name)
         result = optimizer.minimize(loss, startup, parameters, no_grad_set)
         self._take_training(loss)
         self.training.collective = collective

@@ -111,6 +111,10 @@ def checked(name, given, current):
     if name in _CONFIGS:
         if not isinstance(given, dict):
             raise Error("config", f"{_OWNER}.{name} = {given!r} is not a dict")
+        if given.get("scale_strategy", "avg") != "avg":
+            warn_once(
+                name, f"{_OWNER}.{name} has no effect: gradients are averaged over trainers, as in Paddle"
+            )
         return {**current, **given}
     if name == "hybrid_configs":
         return {**current, **_checked_hybrid(given)}
