@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/passed_files.h"
 #include "runtime/base/random_bytes.h"
 #include "runtime/base/same_user.h"
 #include "runtime/secure/crypto.h"
@@ -108,22 +110,9 @@ bool is_ready(std::vector<pollfd>& files, Clock::time_point deadline, Store& sto
 }
 
 void send_answer(int socket, Answer answer, int file) noexcept {
-  iovec bytes{&answer, sizeof answer};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  if (file >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof file);
-    std::memcpy(CMSG_DATA(rights), &file, sizeof file);
-  }
+  const std::span files(&file, file < 0 ? 0 : 1);
   // Whoever is gone already is found by its connection's end.
-  static_cast<void>(::sendmsg(socket, &message, MSG_NOSIGNAL));
+  static_cast<void>(send_with_files(socket, std::as_bytes(std::span(&answer, 1)), files));
 }
 
 Answer answer_of(const Error& error) {
@@ -259,24 +248,12 @@ Error host_gone(const Place& place) {
 /// What rank 0 answers. Throws: what it refuses with.
 UniqueFd receive_answer(const Place& place, Store& store, int socket) {
   Answer answer;
-  iovec bytes{&answer, sizeof answer};
-  int file = -1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof file)] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof file))
-    std::memcpy(&file, CMSG_DATA(rights), sizeof file);
-  UniqueFd memory(file);
+  auto [count, files] = receive_with_files(socket, std::as_writable_bytes(std::span(&answer, 1)), 0);
   if (count != sizeof answer || answer.magic != kMagic) store.throw_cause(host_gone(place));
   answer.what[sizeof answer.what - 1] = answer.hint[sizeof answer.hint - 1] = 0;
   if (answer.kind >= 0) throw Error(static_cast<ErrorKind>(answer.kind), answer.what, answer.hint);
-  if (!memory) store.throw_cause(host_gone(place));
-  return memory;
+  if (files.size() != 1) store.throw_cause(host_gone(place));
+  return std::move(files.front());
 }
 
 SharedRendezvous join_host(const Place& place, Store& store, const std::string& name,

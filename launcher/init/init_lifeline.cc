@@ -3,33 +3,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <iterator>
+#include <span>
 
 #include "runtime/base/error.h"
+#include "runtime/base/passed_files.h"
 
 namespace fleetrun::launcher {
 
 bool InitLifeline::receive() {
   char bytes[16384];
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
-  iovec part = {bytes, sizeof bytes};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t got = ::recvmsg(socket_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  auto [got, files] = receive_with_files(socket_, std::as_writable_bytes(std::span(bytes)), MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
-      descriptors_.emplace_back(fd);
-    }
-  }
+  std::ranges::move(files, std::back_inserter(descriptors_));
   decoder_.append({bytes, static_cast<std::size_t>(got)});
   return got > 0;
 }

@@ -24,7 +24,6 @@
 namespace fleetrun::launcher {
 
 constexpr std::uint32_t kEveryProcess = 0xffffffff;
-constexpr std::size_t kMaxDescriptors = 250;  // in one message; the kernel's limit is 253
 
 /// How tightly a pod is held; a higher one includes what the lower ones give.
 enum class ContainmentLevel : std::uint8_t { subreaper, cgroup2, pidns };

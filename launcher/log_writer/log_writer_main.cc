@@ -12,11 +12,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "launcher/log_writer/log_writer_protocol.h"
+#include "runtime/base/passed_files.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -121,14 +122,8 @@ class LogPump {
 
   void receive() {
     std::vector<char> bytes(kLongestLogMessage);
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    iovec part = {bytes.data(), bytes.size()};
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t count = ::recvmsg(kLogWriterSocket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    auto [count, files] =
+        receive_with_files(kLogWriterSocket, std::as_writable_bytes(std::span(bytes)), MSG_DONTWAIT);
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (count <= 0) {
       control_open_ = false;
@@ -136,15 +131,10 @@ class LogPump {
       ::epoll_ctl(events_.value(), EPOLL_CTL_DEL, kLogWriterSocket, nullptr);
       return;
     }
-    UniqueFd pipe;
-    if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header && header->cmsg_type == SCM_RIGHTS) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-      pipe.reset(fd);
-    }
     const std::string_view text(bytes.data(), static_cast<std::size_t>(count));
     if (kind_of(text) == LogMessage::settle) return settle();
-    if (auto opened = decode_open(text); opened && pipe) open(std::move(*opened), std::move(pipe));
+    if (auto opened = decode_open(text); opened && files.size() == 1)
+      open(std::move(*opened), std::move(files.front()));
   }
 
   void open(OpenedLog opened, UniqueFd pipe) {

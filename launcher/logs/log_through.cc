@@ -17,6 +17,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <span>
 #include <system_error>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "launcher/log_writer/log_writer_protocol.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/base/passed_files.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -144,20 +146,9 @@ class Through final : public LogThrough {
 
   void send(const Pipe& pipe) {
     if (!socket_.is_open()) return;
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    iovec part = {const_cast<char*>(pipe.message.data()), pipe.message.size()};
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    const int fd = pipe.read_end.value();
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    while (::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL) < 0 &&
+    const int file = pipe.read_end.value();
+    const auto message = std::as_bytes(std::span(pipe.message));
+    while (send_with_files(socket_.native_handle(), message, {&file, 1}) < 0 &&
            (errno == EINTR || errno == EAGAIN)) {
       pollfd ready = {socket_.native_handle(), POLLOUT, 0};
       ::poll(&ready, 1, 100);

@@ -25,14 +25,15 @@
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/src.hpp>
 
-#include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include "launcher/init/containment.h"
 #include "runtime/base/error.h"
+#include "runtime/base/passed_files.h"
 #include "runtime/base/still_here.h"
 #include "runtime/base/unique_fd.h"
 
@@ -103,7 +104,7 @@ class InitPod final : public Pod {
 
   /// Frames of one turn of the loop leave together: one wake-up of init starts all processes.
   void send(const Frame& frame, std::vector<UniqueFd> descriptors = {}) {
-    if (pending_descriptors_.size() + descriptors.size() > kMaxDescriptors) flush();
+    if (pending_descriptors_.size() + descriptors.size() > kMaxPassedFiles) flush();
     pending_.append(encode(frame));
     std::move(descriptors.begin(), descriptors.end(), std::back_inserter(pending_descriptors_));
     if (std::exchange(flush_posted_, true)) return;
@@ -168,25 +169,11 @@ class InitPod final : public Pod {
 
   /// The descriptors go with the first bytes.
   std::size_t send_first() {
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
-    iovec part = {pending_.data(), pending_.size()};
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (!pending_descriptors_.empty()) {
-      std::vector<int> numbers;
-      for (const UniqueFd& fd : pending_descriptors_) numbers.push_back(fd.value());
-      const std::size_t length = numbers.size() * sizeof(int);
-      message.msg_control = control;
-      message.msg_controllen = CMSG_SPACE(length);
-      cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header->cmsg_level = SOL_SOCKET;
-      header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(length);
-      std::memcpy(CMSG_DATA(header), numbers.data(), length);
-    }
+    std::vector<int> files;
+    for (const UniqueFd& fd : pending_descriptors_) files.push_back(fd.value());
     for (;;) {
-      const ssize_t count = ::sendmsg(lifeline_.native_handle(), &message, MSG_NOSIGNAL);
+      const ssize_t count =
+          send_with_files(lifeline_.native_handle(), std::as_bytes(std::span(pending_)), files);
       if (count >= 0) return static_cast<std::size_t>(count);
       if (!wait_writable()) return pending_.size();
     }

@@ -7,6 +7,7 @@
 
 #include "launcher/init/init_protocol.h"
 #include "launcher/model/plan.h"
+#include "runtime/base/passed_files.h"
 
 namespace fleetrun::launcher {
 
@@ -37,7 +38,7 @@ struct StartExtras {
   bool alone = false;                         // it may be swept alone: a cgroup of its own where possible
 };
 
-constexpr std::size_t kMaxPassed = kMaxDescriptors - 2;
+constexpr std::size_t kMaxPassed = kMaxPassedFiles - 2;
 
 class Pod {
  public:

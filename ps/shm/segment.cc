@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/passed_files.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -203,44 +203,18 @@ void ShmSegment::drop_pages(std::span<std::byte> bytes) noexcept {
 
 void send_files(int socket, const ShmFiles& files) {
   const int numbers[] = {files.memory.value(), files.server_bell.value(), files.trainer_bell.value()};
-  std::uint64_t word = kMagic;
-  iovec bytes{&word, sizeof word};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof numbers)] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof numbers);
-  std::memcpy(CMSG_DATA(rights), numbers, sizeof numbers);
-  check_errno(static_cast<int>(::sendmsg(socket, &message, MSG_NOSIGNAL)), "sendmsg",
-              "hand shared memory over", ErrorKind::network);
+  const auto word = std::as_bytes(std::span(&kMagic, 1));
+  check_errno(static_cast<int>(send_with_files(socket, word, numbers)), "sendmsg", "hand shared memory over",
+              ErrorKind::network);
 }
 
 std::optional<ShmFiles> receive_files(int socket) {
   std::uint64_t word = 0;
-  iovec bytes{&word, sizeof word};
-  int numbers[3] = {-1, -1, -1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof numbers)] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  auto [count, files] = receive_with_files(socket, std::as_writable_bytes(std::span(&word, 1)), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  const cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  const std::size_t got = rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS
-                              ? rights->cmsg_len - CMSG_LEN(0)
-                              : 0;
-  if (got != 0) std::memcpy(numbers, CMSG_DATA(rights), std::min(got, sizeof numbers));
-  ShmFiles files{UniqueFd(numbers[0]), UniqueFd(numbers[1]), UniqueFd(numbers[2])};
-  if (count != sizeof word || word != kMagic || got != sizeof numbers)
+  if (count != sizeof word || word != kMagic || files.size() != 3)
     throw Error(ErrorKind::network, "no shared memory came from the server");
-  return files;
+  return ShmFiles{std::move(files[0]), std::move(files[1]), std::move(files[2])};
 }
 
 }  // namespace fleetrun::ps
