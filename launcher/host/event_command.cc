@@ -1,7 +1,6 @@
 #include "launcher/host/event_command.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
@@ -26,6 +25,7 @@
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/process_end.h"
+#include "runtime/base/quiet_thread.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -107,15 +107,10 @@ class EventCommand::Runner {
     changed_.notify_all();
   }
 
-  /// Signals are the other thread's.
   void begin() {
     if (thread_.joinable()) return;
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
     wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    thread_ = std::thread([this] { run(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = quiet_thread([this] { run(); });
   }
 
   void finish(Clock::time_point deadline) {

@@ -9,10 +9,10 @@
 #include <boost/asio/post.hpp>
 
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/quiet_thread.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -38,7 +38,7 @@ class Lookup final : public NameLookup, public std::enable_shared_from_this<Look
     // The thread owns one end and a share of the result: it needs nothing of ours that can go away.
     auto result = std::make_shared<FoundAddresses>();
     auto done = std::make_shared<UniqueFd>(ends[1]);
-    std::thread([endpoint, result, done] {
+    quiet_thread([endpoint, result, done] {
       *result = look_up_now(endpoint);
       done->reset();  // which the loop sees as the end of the pipe
     }).detach();

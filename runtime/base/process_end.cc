@@ -8,8 +8,9 @@
 
 #include <cerrno>
 #include <system_error>
-#include <thread>
 #include <utility>
+
+#include "runtime/base/quiet_thread.h"
 
 namespace fleetrun {
 namespace {
@@ -32,19 +33,14 @@ void wait_for(pid_t pid) noexcept {
   while (::kill(pid, 0) == 0 || errno != ESRCH) ::poll(nullptr, 0, kBetweenLooks);
 }
 
-/// A thread that no signal is delivered to, and that nobody waits for: it ends with the process.
+/// By a thread that nobody waits for: it ends with the process.
 bool close_at_end(UniqueFd writing, pid_t pid) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool is_started = true;
   try {
-    std::thread([pid, end = std::move(writing)] { wait_for(pid); }).detach();
+    quiet_thread([pid, end = std::move(writing)] { wait_for(pid); }).detach();
+    return true;
   } catch (const std::system_error&) {
-    is_started = false;
+    return false;
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return is_started;
 }
 
 }  // namespace
@@ -53,7 +49,8 @@ UniqueFd watch_end(pid_t pid) {
   UniqueFd process(open_pidfd(pid));
   if (process || (errno != ENOSYS && errno != EPERM)) return process;
   int ends[2];
-  if (::kill(pid, 0) != 0 || ::pipe2(ends, O_CLOEXEC) != 0) return {};
+  const bool is_there = ::kill(pid, 0) == 0 || errno == EPERM;  // of another user
+  if (!is_there || ::pipe2(ends, O_CLOEXEC) != 0) return {};
   UniqueFd reading(ends[0]);
   if (close_at_end(UniqueFd(ends[1]), pid)) return reading;
   errno = EAGAIN;

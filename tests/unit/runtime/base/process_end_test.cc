@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -52,6 +53,28 @@ bool sees_the_end_of_another() {
   return is_waited_for && has_ended(process, 10'000);
 }
 
+/// Of another user, as a program with a setuid bit is.
+bool waits_for_who_may_not_be_killed() {
+  constexpr uid_t kNobody = 65534;
+  const pid_t other = ::fork();
+  if (other == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const pid_t watcher = ::fork();
+  if (watcher == 0) {
+    if (::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(2);
+    const UniqueFd process = watch_end(other);
+    ::_exit(process && !has_ended(process, 0) ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(watcher, &status, 0);
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  const bool may_not_try = WEXITSTATUS(status) == 2;
+  return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || may_not_try);
+}
+
 bool knows_who_is_gone() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -69,6 +92,7 @@ TEST_CASE("the end of a process can be waited for with and without pidfds") {
     };
     CHECK(holds(sees_the_end_of_a_child));
     CHECK(holds(sees_the_end_of_another));
+    CHECK(holds(waits_for_who_may_not_be_killed));
     CHECK(holds(knows_who_is_gone));
   }
 }
