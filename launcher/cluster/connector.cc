@@ -48,7 +48,8 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
     deadline_.expires_after(timeout);
     deadline_.async_wait([self = shared_from_this(), timeout](const error_code& error) {
       if (!error)
-        self->finish({}, self->failure_.empty() ? "no answer within " + seconds(timeout) : self->failure_);
+        self->fail(self->failure_.why.empty() ? ConnectFailure{"no answer within " + seconds(timeout)}
+                                              : self->failure_);
     });
     lookup_ = look_up(loop_, endpoint, [self = weak_from_this()](FoundAddresses found) {
       if (const auto attempts = self.lock()) attempts->on_found(std::move(found));
@@ -64,7 +65,7 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
   using Sockets = std::list<asio::posix::stream_descriptor>;
 
   void on_found(FoundAddresses found) {
-    if (found.addresses.empty()) return finish({}, found.failure);
+    if (found.addresses.empty()) return fail({found.failure});
     waiting_ = in_turn(found.addresses);
     try_next();
   }
@@ -75,7 +76,7 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
     while (next_ < waiting_.size()) {
       UniqueFd fd = connecting_socket(waiting_[next_++]);
       if (!fd) {
-        failure_ = ::strerror(errno);
+        failure_ = failure_of(errno);
         continue;
       }
       sockets_.emplace_back(loop_, fd.value());
@@ -87,7 +88,7 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
                          });
       break;
     }
-    if (sockets_.empty()) return finish({}, failure_);
+    if (sockets_.empty()) return fail(failure_);
     if (next_ == waiting_.size()) return;
     head_start_.expires_after(kHeadStart);
     head_start_.async_wait([self = shared_from_this()](const error_code& error) {
@@ -103,9 +104,9 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
     if (problem == 0 && is_connected_to_itself(fd)) problem = ECONNREFUSED;
     if (problem == 0) {
       UniqueFd winner(socket->release());
-      return finish(std::move(winner), "");
+      return finish(std::move(winner), {});
     }
-    failure_ = ::strerror(problem);
+    failure_ = failure_of(problem);
     sockets_.erase(socket);
     try_next();
   }
@@ -116,7 +117,11 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
     return here && there && to_endpoint(*here) == to_endpoint(*there);
   }
 
-  void finish(UniqueFd socket, const std::string& failure) {
+  static ConnectFailure failure_of(int error) { return {::strerror(error), error}; }
+
+  void fail(const ConnectFailure& failure) { finish({}, failure); }
+
+  void finish(UniqueFd socket, const ConnectFailure& failure) {
     const auto connected = std::exchange(connected_, nullptr);
     const auto self = shared_from_this();  // whoever is told may let go of us
     clean_up();
@@ -137,7 +142,7 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
   std::vector<SocketAddress> waiting_;
   std::size_t next_ = 0;
   Sockets sockets_;
-  std::string failure_;
+  ConnectFailure failure_;
 };
 
 class AttemptsHandle final : public Connector {

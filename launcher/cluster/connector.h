@@ -23,8 +23,13 @@ class Connector {
   virtual ~Connector() = default;
 };
 
-/// `socket` is connected, or empty and `failure` says why: "Connection refused", "no answer within 5 s".
-using Connected = std::function<void(UniqueFd socket, std::string failure)>;
+struct ConnectFailure {
+  std::string why;  // "Connection refused", "no answer within 5 s"
+  int error = 0;    // the same as an errno; 0: there is none for it
+};
+
+/// `socket` is connected, or empty and `failure` says why.
+using Connected = std::function<void(UniqueFd socket, const ConnectFailure& failure)>;
 
 /// Calls `connected` once, on the loop, never from inside this function.
 std::unique_ptr<Connector> connect_to(boost::asio::io_context& loop, const Endpoint& endpoint,

@@ -50,9 +50,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void dial(const Endpoint& endpoint) {
     peer_ = to_string(endpoint);
     connector_ = connect_to(loop_, endpoint, settings_.connect_timeout,
-                            [self = weak_from_this()](UniqueFd socket, const std::string& failure) {
+                            [self = weak_from_this()](UniqueFd socket, const ConnectFailure& failure) {
                               if (const auto connection = self.lock())
-                                connection->on_connected(std::move(socket), failure);
+                                connection->on_connected(std::move(socket), failure.why);
                             });
   }
 

@@ -1,7 +1,6 @@
 #include "launcher/cluster/ways.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <map>
 #include <utility>
@@ -15,24 +14,29 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{3};
 
-/// By name, and whose they are.
-std::map<std::string, std::pair<Endpoint, std::string>> ports_of_others(const World& world,
-                                                                        std::size_t node_rank) {
-  std::map<std::string, std::pair<Endpoint, std::string>> found;
+struct Port {
+  Endpoint endpoint;
+  std::string host;      // whose it is
+  bool is_open = false;  // its launcher listens there; elsewhere processes will
+};
+
+/// By name.
+std::map<std::string, Port> ports_of_others(const World& world, std::size_t node_rank) {
+  std::map<std::string, Port> found;
   const std::string& own = world.members[node_rank].offer.host;
-  const auto add = [&](const Member& member, std::uint16_t port) {
-    const Endpoint endpoint{member.offer.host, port};
-    if (port != 0 && endpoint.host != own)
-      found.emplace(to_string(endpoint), std::pair(endpoint, member.name));
+  const auto add = [&](const Member& member, const Endpoint& endpoint, bool is_open) {
+    if (endpoint.port != 0 && member.offer.host != own)
+      found.emplace(to_string(endpoint), Port{endpoint, member.name, is_open});
   };
   const Member& next = world.members[(node_rank + 1) % world.members.size()];
   for (const Member* member : {&world.members.front(), &next}) {
     for (const auto* ports : {&member->offer.trainers, &member->offer.servers})
-      if (!ports->empty()) add(*member, ports->front());
+      if (!ports->empty()) add(*member, {member->offer.host, ports->front()}, false);
+    add(*member, member->successor, true);
   }
   for (const Member& member : world.members)
-    if (world.rendezvous() == Endpoint{member.offer.host, member.offer.rendezvous})
-      add(member, member.offer.rendezvous);
+    if (const Endpoint place{member.offer.host, member.offer.rendezvous}; world.rendezvous() == place)
+      add(member, place, false);
   return found;
 }
 
@@ -41,20 +45,25 @@ class Trial final : public Ways {
   Trial(boost::asio::io_context& loop, const World& world, std::size_t node_rank,
         std::function<void(const std::string&)> blocked)
       : blocked_(std::move(blocked)) {
-    const std::string listens_not = ::strerror(ECONNREFUSED);
-    for (const auto& [text, port] : ports_of_others(world, node_rank)) {
+    for (const auto& [name, port] : ports_of_others(world, node_rank)) {
       ++left_;
-      dials_.push_back(connect_to(loop, port.first, kPatience,
-                                  [this, listens_not, name = text + " on " + port.second](
-                                      const UniqueFd& socket, const std::string& why) {
-                                    if (!socket && why != listens_not)
-                                      closed_.push_back(name + " (" + why + ")");
+      dials_.push_back(connect_to(loop, port.endpoint, kPatience,
+                                  [this, port](const UniqueFd& socket, const ConnectFailure& failure) {
+                                    if (!socket) on_failure(port, failure);
                                     if (--left_ == 0 && !closed_.empty()) tell();
                                   }));
     }
   }
 
  private:
+  /// A firewall may refuse as a port does where nobody listens.
+  void on_failure(const Port& port, const ConnectFailure& failure) {
+    const bool is_refused = failure.error == ECONNREFUSED;
+    if (is_refused && !port.is_open) return;
+    closed_.push_back(to_string(port.endpoint) + " on " + port.host + " (" + failure.why +
+                      (is_refused ? ", though its fleetrun listens there" : "") + ")");
+  }
+
   void tell() {
     blocked_(
         "processes of this host do not reach " + join(closed_, ", ") +

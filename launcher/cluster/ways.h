@@ -21,7 +21,8 @@ class Ways {
 };
 
 /// Dials some of the ports that its processes will: those of the job's stores, and of the next host. Where
-/// nobody listens yet, that is an answer, too. Calls `blocked` with a sentence, once, where a way is closed.
+/// nobody listens yet, that is an answer, too; a port where the other launcher listens shows a firewall that
+/// answers so. Calls `blocked` with a sentence, once, where a way is closed.
 std::unique_ptr<Ways> try_ways(boost::asio::io_context& loop, const World& world, std::size_t node_rank,
                                std::function<void(const std::string&)> blocked);
 

@@ -263,6 +263,22 @@ def test_a_firewall_that_opens_the_masters_port_alone_is_told_at_once(rig, team)
     assert set(team.finish().values()) == {0}
 
 
+@pytest.mark.parametrize("refusal", ["tcp reset", "icmpx port-unreachable"])
+def test_a_firewall_that_answers_as_a_closed_port_does_is_told(rig, team, refusal):
+    h1, h2, *_ = rig.hosts
+    for host in (h1, h2):
+        host.nft("add table inet cut\n"
+                 "add chain inet cut in { type filter hook input priority -300; }\n"
+                 "add rule inet cut in iif lo accept\n"
+                 "add rule inet cut in ct state established,related accept\n"
+                 f"add rule inet cut in tcp dport != {PORT} reject with {refusal}\n")
+    jobs = team.meet([h1, h2], "--nnodes=2")
+    team.wait_for_world(2)
+    jobs[0].says("on h2 (Connection refused, though its fleetrun listens there): a firewall?", seconds=10)
+    team.order("all", "exit 0")
+    assert set(team.finish().values()) == {0}
+
+
 def test_hosts_that_reach_each_other_hear_of_no_firewall(rig, team):
     hosts = rig.hosts[:3]
     jobs = team.meet(hosts, "--nnodes=3", "--server_num=1", "--trainer_num=1")
