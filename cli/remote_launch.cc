@@ -11,6 +11,7 @@
 #include "cli/launch_log.h"
 #include "launcher/host/event_command.h"
 #include "launcher/host/find_program.h"
+#include "launcher/host/job_signals.h"
 #include "launcher/host/own_process.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/signal_map.h"
@@ -165,6 +166,7 @@ int launch_on_hosts(const launcher::Options& options, const launcher::JobConfig&
   Teller teller(log, config.log_level == LogLevel::debug, events.get());
   log.set_patience(kPatience);
   const remote::ControllerResult result = remote::run_on_hosts(plan, std::move(settings), teller);
+  launcher::leave_with(result.exit_status);
   if (events) {
     events->tell({.kind = launcher::JobNotice::Kind::end,
                   .host = result.end.node,

@@ -1,11 +1,12 @@
 #include "launcher/cluster/world_link.h"
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 
+#include <optional>
 #include <utility>
 
 #include "launcher/cluster/join.h"
+#include "launcher/host/job_signals.h"
 #include "launcher/model/signal_map.h"
 
 namespace fleetrun::launcher {
@@ -14,7 +15,7 @@ namespace asio = boost::asio;
 
 struct WorldLink::Loop {
   asio::io_context context{1};
-  asio::signal_set signals{context};  // while it waits for the first world
+  std::optional<JobSignals> signals;  // while it waits for the first world
   SignalMap map;
 };
 
@@ -26,7 +27,11 @@ WorldLink::WorldLink(const JobConfig& config, const Environ& environment, NodeSe
       hangup_ignored_(hangup_ignored),
       tell_(std::move(tell)),
       notify_(std::move(notify)),
-      loop_(std::make_unique<Loop>()) {}
+      loop_(std::make_unique<Loop>()) {
+  loop_->map = signal_map_of(config_.signal_map);
+  loop_->signals.emplace(loop_->context, signals_of(loop_->map, hangup_ignored_),
+                         [this](int number) { on_signal(number); });
+}
 
 WorldLink::~WorldLink() = default;
 
@@ -35,30 +40,24 @@ asio::io_context& WorldLink::loop() {
 }
 
 Meet WorldLink::meet() {
-  loop_->map = signal_map_of(config_.signal_map);
-  for (const int number : signals_of(loop_->map, hangup_ignored_)) loop_->signals.add(number);
-  await_signal();
   membership_ = join_job(loop_->context, config_, environment_, self_, *this);
   while (!met_ && loop_->context.run_one() > 0) {
   }
-  loop_->signals.clear();
-  loop_->signals.cancel();
+  if (met_ && std::holds_alternative<Met>(*met_)) loop_->signals->hand_over();
+  loop_->signals.reset();
   loop_->context.restart();
   if (!met_) met_ = JobEnd{125, "there was nobody left to wait for", {}, {}};
   return *met_;
 }
 
 /// There are no processes yet to which a signal could be forwarded.
-void WorldLink::await_signal() {
-  loop_->signals.async_wait([this](const boost::system::error_code& error, int number) {
-    if (error || met_) return;
-    const SignalAction action = rule_for(loop_->map, number, hangup_ignored_).action;
-    if (action == SignalAction::ignore || action == SignalAction::forward) return await_signal();
-    const bool drain = action == SignalAction::drain;
-    met_ = Interrupted{number, drain};
-    if (membership_) membership_->stop(drain ? kDrained : number);
-    loop_->context.stop();
-  });
+void WorldLink::on_signal(int number) {
+  const SignalAction action = rule_for(loop_->map, number, hangup_ignored_).action;
+  if (met_ || action == SignalAction::ignore || action == SignalAction::forward) return;
+  const bool drain = action == SignalAction::drain;
+  met_ = Interrupted{number, drain};
+  if (membership_) membership_->stop(drain ? kDrained : number);
+  loop_->context.stop();
 }
 
 void WorldLink::attach(PodInWorld* pod) {

@@ -78,7 +78,7 @@ class WorldLink final : private MembershipListener {
   void close();
 
  private:
-  void await_signal();
+  void on_signal(int number);
   void on_news(NewsLevel level, const std::string& text) override;
   void on_notice(const JobNotice& notice) override { notify_(notice); }
   void on_prepare(std::uint64_t generation, const std::string& why) override;

@@ -11,7 +11,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
@@ -20,6 +19,7 @@
 #include <optional>
 
 #include "launcher/host/helper_child.h"
+#include "launcher/host/job_signals.h"
 #include "launcher/host/own_process.h"
 #include "launcher/remote/agent_channel.h"
 #include "launcher/remote/command.h"
@@ -67,7 +67,7 @@ class Agent final : private FanOutListener {
         ended_(loop_),
         stop_(loop_),
         idle_(loop_),
-        signals_(loop_, SIGTERM, SIGINT, SIGHUP) {}
+        signals_(loop_, {SIGTERM, SIGINT, SIGHUP}, [this](int number) { stop(number); }) {}
 
   int run() {
     input_.native_non_blocking(true);
@@ -79,7 +79,6 @@ class Agent final : private FanOutListener {
     hello.host = host_name();
     send(hello);
     read_input();
-    await_signal();
     watch_idleness();
     loop_.run();
     if (store_ && store_->list().removed) remove_store();
@@ -457,14 +456,6 @@ class Agent final : private FanOutListener {
 
   // Ends.
 
-  void await_signal() {
-    signals_.async_wait([this](const error_code& error, int number) {
-      if (error) return;
-      stop(number);
-      await_signal();
-    });
-  }
-
   void stop(int signal) {
     stopped_ = true;
     if (launcher_) ::kill(launcher_->pid, signal);
@@ -483,7 +474,7 @@ class Agent final : private FanOutListener {
   ChannelDecoder decoder_;
   Stream input_, output_, said_, shown_, ended_;
   asio::steady_timer stop_, idle_;
-  asio::signal_set signals_;
+  JobSignals signals_;
   std::string outgoing_, writing_;
   std::uint32_t number_ = 0;
   std::optional<Command> launcher_;

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <optional>
 
+#include "launcher/host/job_signals.h"
 #include "launcher/remote/host_output.h"
 #include "launcher/remote/log_collection.h"
 #include "launcher/remote/travels.h"
@@ -62,11 +62,10 @@ class Controller final : public FanOutListener, public ControllerListener {
         observer_(observer),
         hosts_(plan.hosts.size()),
         travels_(plan.hosts.size()),
-        signals_(loop_),
+        signals_(loop_, signals_of(settings_.signals, settings_.hangup_ignored),
+                 [this](int number) { on_signal(number); }),
         timer_(loop_),
-        forced_(loop_) {
-    for (const int number : signals_of(settings_.signals, settings_.hangup_ignored)) signals_.add(number);
-  }
+        forced_(loop_) {}
 
   ControllerResult run() {
     HostOutputSettings shown;
@@ -81,7 +80,6 @@ class Controller final : public FanOutListener, public ControllerListener {
       destinations.push_back({i, plan_.hosts[i].host, plan_.hosts[i].here});
     fan_out_->start(std::move(destinations));
     arm(settings_.login_patience, [this] { on_late(); });
-    await_signal();
     loop_.run();
     if (refusal_) throw Error(*refusal_);
     return std::move(result_);
@@ -512,14 +510,6 @@ class Controller final : public FanOutListener, public ControllerListener {
 
   // Signals.
 
-  void await_signal() {
-    signals_.async_wait([this](const error_code& error, int number) {
-      if (error) return;
-      on_signal(number);
-      await_signal();
-    });
-  }
-
   void on_signal(int number) {
     const SignalRule rule = rule_for(settings_.signals, number, settings_.hangup_ignored);
     if (rule.action == SignalAction::ignore) return;
@@ -578,7 +568,7 @@ class Controller final : public FanOutListener, public ControllerListener {
   std::unique_ptr<FanOut> fan_out_;
   std::unique_ptr<ControllerCoordinator> coordinator_;
   Endpoint inside_;  // where it listens for tunnels
-  asio::signal_set signals_;
+  JobSignals signals_;
   asio::steady_timer timer_, forced_;
   Stage stage_ = Stage::logging_in;
   int signal_ = 0;  // the first one

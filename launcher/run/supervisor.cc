@@ -5,7 +5,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 
 #include "launcher/failure/explainer.h"
 #include "launcher/failure/report.h"
+#include "launcher/host/job_signals.h"
 #include "launcher/plan/make_plan.h"
 #include "launcher/plan/plan_spares.h"
 #include "launcher/run/pod_reports.h"
@@ -51,14 +51,14 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
         lives_(plan_.processes.size()),
         own_loop_(settings_.world.link ? nullptr : std::make_unique<asio::io_context>(1)),
         loop_(own_loop_ ? *own_loop_ : settings_.world.link->loop()),
-        signals_(loop_),
+        signals_(loop_, signals_of(settings_.signals, settings_.hangup_ignored),
+                 [this](int number) { on_signal(number); }),
         last_resort_(loop_),
         timeout_(loop_),
         look_(loop_),
         settle_(loop_) {}
 
   JobResult run() {
-    listen_for_signals();
     for (const MakeJobPart& make : settings_.parts) {
       if (auto part = make(*this)) parts_.push_back(std::move(part));
     }
@@ -277,21 +277,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   // Signals
 
-  void listen_for_signals() {
-    for (const int number : signals_of(settings_.signals, settings_.hangup_ignored)) signals_.add(number);
-    await_signal();
-  }
-
-  void await_signal() {
-    signals_.async_wait(still_here_.only([this](const error_code& error, int number) {
-      if (error) return;
-      on_signal(number);
-      if (emptied_) loop_.stop();  // only the output is left, and nobody wants to wait for it
-      await_signal();
-    }));
-  }
-
   void on_signal(int number) {
+    if (emptied_) loop_.stop();  // only the output is left, and nobody wants to wait for it
     const SignalRule rule = rule_for(settings_.signals, number, settings_.hangup_ignored);
     switch (rule.action) {
       case SignalAction::ignore:
@@ -571,7 +558,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   std::optional<JobEnd> job_end_;                     // in a job of several hosts
   const std::unique_ptr<asio::io_context> own_loop_;  // of a job on this host alone
   asio::io_context& loop_;
-  asio::signal_set signals_;
+  JobSignals signals_;
   std::map<std::size_t, asio::steady_timer> graces_;           // by role
   std::map<std::size_t, asio::steady_timer> rests_, delayed_;  // by process; rests_ also by kEveryProcess
   std::vector<pid_t> unkillable_;

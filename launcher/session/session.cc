@@ -9,6 +9,7 @@
 #include "launcher/cluster/job_secret.h"
 #include "launcher/failure/verdict.h"
 #include "launcher/host/find_program.h"
+#include "launcher/host/job_signals.h"
 #include "launcher/host/own_process.h"
 #include "launcher/host/port_lease.h"
 #include "launcher/host/probe_host.h"
@@ -118,14 +119,20 @@ std::optional<int> Session::meet() {
     adopt(found->world, found->node_rank);
     return std::nullopt;
   }
-  link_->close();
   if (const auto* interrupted = std::get_if<Interrupted>(&met)) {
     console_.tell("Terminating with signal " + std::to_string(interrupted->signal));
-    return status_of_stop(interrupted->drain ? kDrained : interrupted->signal);
+    return part_with(status_of_stop(interrupted->drain ? kDrained : interrupted->signal));
   }
   const auto& end = std::get<JobEnd>(met);
   if (end.exit_status != 0) console_.refuse(Error(ErrorKind::network, end.why));
-  return end.exit_status;
+  return part_with(end.exit_status);
+}
+
+/// The last words to the other hosts.
+int Session::part_with(int exit_status) {
+  leave_with(exit_status);
+  link_->close();
+  return exit_status;
 }
 
 /// Without a rendezvous address of the user it is this host, at any free port; the others are told.
@@ -185,8 +192,7 @@ int Session::run_here() {
   console_.set_patience(std::nullopt);
   remove_python_directory(python_);
   const int status = conclude(result);
-  if (link_) link_->close();
-  return status;
+  return link_ ? part_with(status) : status;
 }
 
 /// Everything about the run that is known before anything is made.
@@ -321,9 +327,10 @@ int Session::conclude(const JobResult& result) {
   end.last_lines = end_of_failed(report, result.logs);
   end.screen = screen_there ? *screen_there
                             : console_.failure_screen(report, result.plan, result.history, end.last_lines);
-  console_.show_end(report, result.plan, end.last_lines, end.screen);
   if (report.outcome != Outcome::completed) end.logs = ends_of_logs(result.plan, result.logs);
-  end_record(result.plan, std::move(end), redactor_);
+  end_record(result.plan, end, redactor_);
+  leave_with(report.exit_status);
+  console_.show_end(report, result.plan, end.last_lines, end.screen);
   if (!link_) notify(notice_of(report));
   return report.exit_status;
 }

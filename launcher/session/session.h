@@ -46,6 +46,7 @@ class Session {
  private:
   int meet_and_run();
   std::optional<int> meet();
+  int part_with(int exit_status);
   void announce_master();
   int run_here();
   void configure();

@@ -1,0 +1,78 @@
+#include "launcher/host/job_signals.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/asio/signal_set.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+namespace fleetrun::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kOneStorm{1};  // signals that mean the job, which has just ended
+
+// A handler reads them.
+volatile sig_atomic_t g_status = -1;
+std::atomic<Clock::rep> g_job_ended = 0;
+
+void on_late_signal(int) {
+  const Clock::duration ended{g_job_ended.load()};
+  if (g_status >= 0 && Clock::now().time_since_epoch() - ended >= kOneStorm) ::_exit(g_status);
+}
+
+}  // namespace
+
+struct JobSignals::Set {
+  boost::asio::signal_set signals;
+};
+
+JobSignals::JobSignals(boost::asio::io_context& loop, std::vector<int> numbers,
+                       std::function<void(int)> heard)
+    : numbers_(std::move(numbers)), heard_(std::move(heard)), set_(new Set{boost::asio::signal_set(loop)}) {
+  for (const int number : numbers_) set_->signals.add(number);
+  mask(SIG_UNBLOCK);
+  listen();
+}
+
+void JobSignals::listen() {
+  set_->signals.async_wait(still_here_.only([this](const boost::system::error_code& error, int number) {
+    if (error) return;
+    listen();
+    heard_(number);
+  }));
+}
+
+/// Held back while Asio's handlers go, which leave the defaults behind. Other threads take no signals.
+JobSignals::~JobSignals() {
+  if (!set_) return;
+  hand_over();
+  g_job_ended = Clock::now().time_since_epoch().count();
+  struct sigaction late = {};
+  late.sa_handler = on_late_signal;
+  late.sa_flags = SA_RESTART;
+  for (const int number : numbers_) ::sigaction(number, &late, nullptr);
+  mask(SIG_UNBLOCK);
+}
+
+void JobSignals::hand_over() {
+  mask(SIG_BLOCK);
+  set_.reset();
+}
+
+void JobSignals::mask(int how) const noexcept {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int number : numbers_) ::sigaddset(&set, number);
+  ::pthread_sigmask(how, &set, nullptr);
+}
+
+void leave_with(int status) noexcept {
+  g_status = status;
+}
+
+}  // namespace fleetrun::launcher
