@@ -14,8 +14,6 @@ namespace fleetrun::ps {
 using wire::Header;
 using wire::Method;
 
-constexpr int kTries = 5;
-
 Message ChannelClient::directory_request(const Header& head, const std::string& directory, std::size_t more,
                                          const std::function<void(Writer&)>& write_more) const {
   wire::Draft draft = wire::draft(head, wire::text_size(directory) + more);
@@ -114,19 +112,20 @@ void ChannelClient::end_save(bool committed) {
 }
 
 // Servers forget, with their process or the client's connection, what was begun but has no end: it is begun
-// once more with all of them. A call that fails again has another reason.
+// once more with all of them, as often as that happens: how often a server may die is said elsewhere, and a
+// call that fails while all connections last has another reason.
 void ChannelClient::complete(const std::function<void()>& work) {
   const auto connections = [this] {
     std::uint64_t all = 0;
     for (const auto& channel : channels_) all += channel->connections();
     return all;
   };
-  for (int tries = 1;; ++tries) {
+  for (;;) {
     const std::uint64_t before = connections();
     try {
       return work();
     } catch (const Error&) {
-      if (tries == kTries || connections() == before) throw;
+      if (connections() == before) throw;
     }
   }
 }
