@@ -55,8 +55,12 @@ void TableCut::pass_over() {
   for (const auto& [id, cut] : sparse_) cut->pass_over();
 }
 
-void TableCut::settle() {
-  for (const auto& [id, cut] : sparse_) cut->settle();
+void TableCut::settle(const Settled& tell) {
+  for (const auto& [id, cut] : sparse_) {
+    SparseCut::Settled tell_of;
+    if (tell) tell_of = [&, table = id](auto keys, auto saved) { tell(table, keys, saved); };
+    cut->settle(tell_of);
+  }
 }
 
 }  // namespace fleetrun::ps

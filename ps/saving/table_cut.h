@@ -48,8 +48,10 @@ class TableCut {
   /// For settle() alone: nobody reads the rows.
   void pass_over();
   /// The save is durable: what its mode changes in the rows that it holds (ps/table/accessor.h,
-  /// note_saved). Called once.
-  void settle();
+  /// note_saved). Called once. `tell`: as SparseCut::settle() has it, and the table.
+  using Settled = std::function<void(std::uint32_t table, std::span<const std::uint64_t> keys,
+                                     std::span<const Statistics> saved)>;
+  void settle(const Settled& tell = {});
 
  private:
   std::shared_ptr<TableSet> set_;  // owned with the server, which may load others meanwhile

@@ -312,6 +312,15 @@ void Server::State::replay(LogRecord& record, bool is_same_run) {
       if (!told_cut) throw Error(ErrorKind::data, "the end of a save of which the log has no beginning");
       told_cut->cut->settle();
       return told_cut.reset();
+    case Kept::settled_rows: {
+      const auto table = record.payload.value<std::uint32_t>();
+      const SaveMode mode = save_mode_of(record.payload.value<std::uint32_t>());
+      const auto rows = record.payload.value<std::uint64_t>();
+      Message keys, saved;
+      const auto of = record.payload.array<std::uint64_t>(rows, keys);
+      return current()->sparse(table).note_saved_rows(mode, of,
+                                                      record.payload.array<Statistics>(rows, saved));
+    }
   }
   throw Error(ErrorKind::data, "a log record of kind " + std::to_string(record.kind));
 }

@@ -32,6 +32,8 @@ enum class Kept : std::uint32_t {
   expiry = 5,   // table u32 | keys u32 | u64[keys]
   cut = 6,      // trainer u32 | SaveMode u32: of a save that changes rows once it is durable …
   settled = 7,  // … as the last one is now
+  // Of a cut that began before who reads this: table u32 | SaveMode u32 | rows u64 | keys | Statistics
+  settled_rows = 8,
 };
 
 struct ChangeHead {

@@ -169,21 +169,31 @@ void Server::State::end_save(const wire::Header& header, Reader& body) {
   if (is_mine) drop_save();
 }
 
-// Between changes, so that whoever follows the log does the same. Who has begun to follow since the cut has
-// not seen that, and begins anew; a log whose checkpoint is younger than the cut needs another checkpoint.
+// Between changes, so that whoever follows the log does the same. A standby that has begun since the cut has
+// not seen that, and is told the rows; a log with a checkpoint younger than the cut needs another checkpoint.
 void Server::State::settle(const SavedCut& saved) {
   if (!saved.cut->changes_rows()) return;
   WriteBarrierHold between_changes(write_barrier, kLongestHold);
-  bool is_in_log = false, has_standby_seen = false;
+  bool is_in_log = false;
   between_changes.cut([&] {
-    saved.cut->settle();
+    const bool has_standby_seen = saved.standbys == standbys;
+    TableCut::Settled tell;
+    if (following && !has_standby_seen)
+      tell = [&](auto table, auto keys, auto rows) {
+        Bytes bytes;
+        bytes.value(table);
+        bytes.value(static_cast<std::uint32_t>(saved.cut->mode()));
+        bytes.value(std::uint64_t{keys.size()});
+        bytes.array(keys);
+        bytes.array(rows);
+        following->feed.append(static_cast<std::uint32_t>(Kept::settled_rows), {bytes.bytes()});
+      };
+    saved.cut->settle(tell);
     is_in_log = saved.checkpoints == checkpoints;
-    has_standby_seen = saved.standbys == standbys;
     if (log_is_open && is_in_log) durable->log->append(static_cast<std::uint32_t>(Kept::settled), {});
     if (following && has_standby_seen) following->feed.append(static_cast<std::uint32_t>(Kept::settled), {});
     return true;
   });
-  if (!has_standby_seen) begin_standby_anew();
   if (is_in_log) return;
   offered = 0;  // whoever reads the log to take the server over begins with the checkpoint
   if (durable) make_checkpoint();

@@ -20,7 +20,6 @@ namespace {
 constexpr std::chrono::milliseconds kTryAgain{100}, kTryAgainWhatFailed{5000};
 constexpr std::chrono::milliseconds kSayThatAlone{2000};  // a holder that is started again is there sooner
 constexpr std::chrono::milliseconds kLookAround{50};      // whether the server is ending
-constexpr std::chrono::milliseconds kWaitForSave{2000};
 
 constexpr const char* kOtherTables = "the tables have become others";
 
@@ -216,20 +215,6 @@ void Server::State::follow_on() {
   }
 }
 
-// At its end it changes rows, of which a standby that has begun meanwhile knows nothing. Not for long: a save
-// may take as long as the tables are large.
-void Server::State::wait_for_save() {
-  const auto deadline = std::chrono::steady_clock::now() + kWaitForSave;
-  const auto is_saving = [this] {
-    const std::lock_guard lock(mutex);
-    return saving || told_cut;
-  };
-  while (is_saving() && !following->ending && std::chrono::steady_clock::now() < deadline) {
-    std::unique_lock lock(following->mutex);
-    following->changed.wait_for(lock, kLookAround);
-  }
-}
-
 void Server::State::attach(Channel& channel) {
   Following& mine = *following;
   const std::string owner = owner_text(options, options);
@@ -237,7 +222,6 @@ void Server::State::attach(Channel& channel) {
     mine.generation =
         ask_back(channel, {options.rank, HandBack::claim}, owner).wait(mine).value<HandedBack>().generation;
   const std::uint64_t tables_then = other_tables;
-  wait_for_save();
   Moment moment = take_moment([&] {
     mine.feed.open();
     ++standbys;

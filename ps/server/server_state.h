@@ -175,7 +175,6 @@ struct Server::State {
   void end_following() noexcept;
   void begin_standby_anew();
   void follow_on();
-  void wait_for_save();
   void attach(Channel& channel);
   void send_records(Channel& channel);
   bool leave_alone();

@@ -152,9 +152,9 @@ void SparseCut::pass_over() {
   }
 }
 
-void SparseCut::settle() {
+void SparseCut::settle(const Settled& tell) {
   if (!changes_rows()) return;
-  for (std::size_t s = 0; s < SparseTable::kShards; ++s) settle_shard(s);
+  for (std::size_t s = 0; s < SparseTable::kShards; ++s) settle_shard(s, tell);
   if (mode_ != SaveMode::checkpoint || !cold_) return;
   try {
     for (std::size_t s = 0; s < SparseTable::kShards; ++s) table_.put_out_unseen(s);
@@ -163,14 +163,17 @@ void SparseCut::settle() {
   }
 }
 
-void SparseCut::settle_shard(std::size_t index) {
+void SparseCut::settle_shard(std::size_t index, const Settled& tell) {
   SparseTable::CutShard& cut = *shards_[index];
   SparseTable::Shard& shard = *table_.shards_[index];
   const std::lock_guard lock(shard.mutex);
+  std::vector<std::uint64_t> keys;
+  std::vector<Statistics> noted;
   const auto note_row = [&](const Statistics& saved, std::uint32_t row) {
-    table_.keep_for_cuts(shard, row);
-    shard.changed.change(row);
-    note(saved, shard.rows.at(row));
+    table_.note_saved_row(shard, row, mode_, saved);
+    if (!tell) return;
+    keys.push_back(shard.rows.key_at(row));
+    noted.push_back(saved);
   };
   std::unordered_map<std::uint64_t, Statistics> elsewhere;
   for (const SparseTable::CutShard::Saved& saved : cut.saved) {
@@ -184,20 +187,38 @@ void SparseCut::settle_shard(std::size_t index) {
   for (std::uint32_t row = 0; row < 64 * cut.unseen.size(); ++row) {
     if (cut.is_unseen(row)) note_row({}, row);
   }
+  if (!keys.empty()) tell(keys, noted);
   if (!cold_ || (!cut.ages && elsewhere.empty())) return;
   table_.cold_->rewrite(index, [&](std::uint64_t key, std::span<float> row) {
     const auto saved = elsewhere.find(key);
     if (cut.ages ? cut.seen_cold.contains(key) : saved == elsewhere.end()) return ColdRows::Fate::keep;
-    note(cut.ages ? Statistics{} : saved->second, row.data());
+    table_.note_saved(mode_, cut.ages ? Statistics{} : saved->second, row.data());
     shard.changed.change_cold(key);
     return ColdRows::Fate::change;
   });
 }
 
-void SparseCut::note(const Statistics& saved, float* row) const noexcept {
+void SparseTable::note_saved(SaveMode mode, const Statistics& saved, float* row) const noexcept {
   Statistics now = read_statistics(row);
-  note_saved(table_.config_.accessor, saved, mode_, now);
+  ps::note_saved(config_.accessor, saved, mode, now);
   write_statistics(now, row);
+}
+
+void SparseTable::note_saved_row(Shard& shard, std::uint32_t row, SaveMode mode, const Statistics& saved) {
+  keep_for_cuts(shard, row);
+  shard.changed.change(row);
+  note_saved(mode, saved, shard.rows.at(row));
+}
+
+void SparseTable::note_saved_rows(SaveMode mode, std::span<const std::uint64_t> keys,
+                                  std::span<const Statistics> saved) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint64_t hash = row_hash(keys[i]);
+    Shard& shard = *shards_[shard_of(hash)];
+    const std::lock_guard lock(shard.mutex);
+    const std::uint32_t row = shard.rows.find(hash, keys[i]);
+    if (row != RowShard::kNone) note_saved_row(shard, row, mode, saved[i]);
+  }
 }
 
 }  // namespace fleetrun::ps

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "ps/table/cold_rows.h"
@@ -35,9 +37,13 @@ class SparseCut {
   bool changes_rows() const noexcept;
   /// In the place of read(), where only settle() is to follow.
   void pass_over();
+  /// Rows of one shard that settle() has changed, and the statistics with which they were saved.
+  using Settled =
+      std::function<void(std::span<const std::uint64_t> keys, std::span<const Statistics> saved)>;
   /// Changes the statistics of the rows that were read as a durable save in this mode does (note_saved()).
-  /// Call it once, after all were read.
-  void settle();
+  /// Call it once, after all were read. `tell` hears of the rows in memory, for SparseTable::note_saved_rows()
+  /// of a copy that does not know this cut.
+  void settle(const Settled& tell = {});
 
  private:
   friend class SparseTable;
@@ -46,8 +52,7 @@ class SparseCut {
   bool read_memory(std::size_t shard, ColdBlock& block);
   bool read_cold(std::size_t shard, ColdBlock& block);
   void take(std::size_t shard, std::uint64_t key, const float* floats, ColdBlock& block);
-  void settle_shard(std::size_t shard);
-  void note(const Statistics& saved, float* row) const noexcept;
+  void settle_shard(std::size_t shard, const Settled& tell);
 
   SparseTable& table_;
   SaveMode mode_;

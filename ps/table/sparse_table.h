@@ -131,6 +131,8 @@ class SparseTable : public Coolable {
   /// runs. The table must outlive it. With a window, only what has changed in it; the next one begins.
   /// Throws: Error(config) when not all that has gone since is known.
   std::unique_ptr<SparseCut> begin_cut(SaveMode mode = SaveMode::all, const ChangeWindow& window = {});
+  /// What SparseCut::settle() has told, of rows that are in memory.
+  void note_saved_rows(SaveMode mode, std::span<const std::uint64_t> keys, std::span<const Statistics> saved);
 
   /// Before the first row: where rows may go that memory has no room for, and who says when. Its row_floats()
   /// must be the table's; `budget` outlives the table.
@@ -189,6 +191,8 @@ class SparseTable : public Coolable {
               std::uint16_t slot, float rate) const noexcept;
   void update_part(std::size_t part, float* row, const float* gradient, float scale,
                    float rate) const noexcept;
+  void note_saved(SaveMode mode, const Statistics& saved, float* row) const noexcept;
+  void note_saved_row(Shard& shard, std::uint32_t row, SaveMode mode, const Statistics& saved);
   void keep_for_cuts(Shard& shard, std::uint32_t row) const;
   void before_change(Shard& shard, std::uint32_t row) const;
   std::uint32_t second_of_change() const { return layout_.touched == RowLayout::kNone ? 0 : clock_(); }

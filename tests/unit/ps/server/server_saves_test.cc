@@ -222,15 +222,23 @@ TEST_CASE("a server that is killed once all have committed ends the save when it
   }
 }
 
-TEST_CASE("a standby that has begun while its server saved begins anew") {
-  Job job(true, false);
-  job.standby_begins_in_a_save = true;
-  job.train(SaveMode::checkpoint);
-  job.wait_for_standby();
-  CHECK(job.followed == 2);
-  const std::vector<float> before = job.statistics();
-  job.server.reset();
-  std::filesystem::remove_all(job.directory.file("kept") + "/server-00000");
-  job.start_again();
-  CHECK(job.statistics() == before);
+TEST_CASE("a standby that has begun while its server saved is told what the save changes") {
+  for (const SaveMode mode : kModes) {
+    CAPTURE(static_cast<int>(mode));
+    Job job(true, false), steady(false);
+    job.standby_begins_in_a_save = true;
+    const auto began = std::chrono::steady_clock::now();
+    job.train(mode);
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(2));  // it is not waited for
+    steady.train(mode);
+    const std::vector<float> before = job.statistics();
+    CHECK(before == steady.statistics());
+    CHECK(job.followed == 1);
+    job.server.reset();
+    std::filesystem::remove_all(job.directory.file("kept") + "/server-00000");
+    job.start_again();
+    REQUIRE(job.server->recovery());
+    CHECK(job.server->recovery()->standby == "server 1");
+    CHECK(job.statistics() == before);
+  }
 }
