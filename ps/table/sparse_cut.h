@@ -38,11 +38,10 @@ class SparseCut {
   /// In the place of read(), where only settle() is to follow.
   void pass_over();
   /// Rows of one shard that settle() has changed, and the statistics with which they were saved.
-  using Settled =
-      std::function<void(std::span<const std::uint64_t> keys, std::span<const Statistics> saved)>;
+  using Settled = std::function<void(std::span<const std::uint64_t> keys, std::span<const Statistics> saved)>;
   /// Changes the statistics of the rows that were read as a durable save in this mode does (note_saved()).
-  /// Call it once, after all were read. `tell` hears of the rows in memory, for SparseTable::note_saved_rows()
-  /// of a copy that does not know this cut.
+  /// Call it once, after all were read. `tell` hears of the rows in memory, for
+  /// SparseTable::note_saved_rows() of a copy that does not know this cut.
   void settle(const Settled& tell = {});
 
  private:
