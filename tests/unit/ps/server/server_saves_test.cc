@@ -227,9 +227,7 @@ TEST_CASE("a standby that has begun while its server saved is told what the save
     CAPTURE(static_cast<int>(mode));
     Job job(true, false), steady(false);
     job.standby_begins_in_a_save = true;
-    const auto began = std::chrono::steady_clock::now();
     job.train(mode);
-    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(2));  // it is not waited for
     steady.train(mode);
     const std::vector<float> before = job.statistics();
     CHECK(before == steady.statistics());
