@@ -269,7 +269,8 @@ Cause explain_start(const std::string& program, const std::string& stage, int er
         "which dos2unix removes)";
   if (stage == "exec" && error == ENOEXEC) cause.hint = "give it a #! line, or run it with its interpreter";
   if (error == E2BIG) cause.hint = "shorten the arguments or the environment";
-  if (stage == "fork") cause.hint = "raise the limit on processes (ulimit -u), or start fewer";
+  if (stage == "fork")
+    cause.hint = "raise the limit on processes (ulimit -u, or that of the container), or start fewer";
   return cause;
 }
 

@@ -43,7 +43,7 @@ std::uint64_t raise_open_files() {
 }
 
 void check_open_files(std::size_t processes) {
-  constexpr std::size_t kOfFleetrun = 14, kOfProcess = 2;  // its log and its port
+  constexpr std::size_t kOfFleetrun = 18, kOfProcess = 3;  // its log, who shows it, and its port
   rlimit files = {};
   const std::size_t needed = kOfFleetrun + kOfProcess * processes;
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) return;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/still_here.h"
+
 namespace fleetrun::launcher {
 namespace {
 
@@ -31,18 +33,20 @@ class RequestAcceptor::Waiter {
 
  private:
   void wait() {
-    listener_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
-      UniqueFd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
-        return wait_later();
-      if (socket && has_room()) {
-        const auto connection = make_(std::move(socket));
-        open_.push_back(connection);
-        connection->begin();
-      }
-      wait();
-    });
+    listener_.async_wait(
+        asio::posix::stream_descriptor::wait_read, still_here_.only([this](const error_code& error) {
+          if (error) return;
+          UniqueFd socket(
+              ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+          if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+            return wait_later();
+          if (socket && has_room()) {
+            const auto connection = make_(std::move(socket));
+            open_.push_back(connection);
+            connection->begin();
+          }
+          wait();
+        }));
   }
 
   /// False: every request is whole, and being answered.
@@ -59,9 +63,9 @@ class RequestAcceptor::Waiter {
 
   void wait_later() {
     breath_.expires_after(kBreath);
-    breath_.async_wait([this](const error_code& error) {
+    breath_.async_wait(still_here_.only([this](const error_code& error) {
       if (!error) wait();
-    });
+    }));
   }
 
   asio::posix::stream_descriptor listener_;
@@ -69,6 +73,7 @@ class RequestAcceptor::Waiter {
   const std::size_t limit_;
   const Make make_;
   std::vector<std::weak_ptr<RequestConnection>> open_;  // the oldest first
+  StillHere still_here_;
 };
 
 RequestAcceptor::RequestAcceptor(asio::io_context& loop, UniqueFd listener, std::size_t limit, Make make)

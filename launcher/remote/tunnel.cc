@@ -3,12 +3,15 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 
 #include <array>
+#include <chrono>
 #include <map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/still_here.h"
 
 namespace fleetrun::launcher::remote {
 namespace {
@@ -16,7 +19,8 @@ namespace {
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kMaxUnsent = 64 << 20;  // for an end that takes nothing: it is given up
+constexpr std::size_t kMaxUnsent = 64 << 20;       // for an end that takes nothing: it is given up
+constexpr std::chrono::milliseconds kBreath{100};  // before another accept, when no descriptors are left
 
 /// One connection's end here. Owned by its operations, and by who keeps it.
 class TunnelStream : public std::enable_shared_from_this<TunnelStream> {
@@ -100,7 +104,7 @@ class TunnelStream : public std::enable_shared_from_this<TunnelStream> {
 class Tunnel::Side {
  public:
   Side(boost::asio::io_context& loop, SendMessage send)
-      : loop_(loop), send_(std::move(send)), acceptor_(loop) {}
+      : loop_(loop), send_(std::move(send)), acceptor_(loop), breath_(loop) {}
   ~Side() {
     for (const auto& [number, stream] : streams_) stream->drop();
   }
@@ -135,15 +139,21 @@ class Tunnel::Side {
 
  private:
   void accept() {
-    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+    acceptor_.async_accept(still_here_.only([this](const error_code& error, auto socket) {
       if (error == boost::asio::error::operation_aborted) return;
-      if (!error) {
-        const std::uint32_t number = next_++;
-        send_(Dial{number});
-        begin(number, std::move(socket))->begin();
-      }
+      if (error) return accept_later();
+      const std::uint32_t number = next_++;
+      send_(Dial{number});
+      begin(number, std::move(socket))->begin();
       accept();
-    });
+    }));
+  }
+
+  void accept_later() {
+    breath_.expires_after(kBreath);
+    breath_.async_wait(still_here_.only([this](const error_code& error) {
+      if (!error) accept();
+    }));
   }
 
   std::shared_ptr<TunnelStream> begin(std::uint32_t number, tcp::socket socket) {
@@ -161,8 +171,10 @@ class Tunnel::Side {
   boost::asio::io_context& loop_;
   SendMessage send_;
   tcp::acceptor acceptor_;
+  boost::asio::steady_timer breath_;
   std::map<std::uint32_t, std::shared_ptr<TunnelStream>> streams_;
   std::uint32_t next_ = 1;
+  StillHere still_here_;
 };
 
 Tunnel::Tunnel(boost::asio::io_context& loop, SendMessage send)

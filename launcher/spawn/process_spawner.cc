@@ -275,8 +275,9 @@ std::unique_ptr<Pod> start_pod(asio::io_context& loop, const InitSettings& setti
                 "fleetrun-init could not be started: " + settings.program + ": " + error.message(),
                 error.value() == EMFILE || error.value() == ENFILE
                     ? "raise the limit on open files (ulimit -Hn), or start fewer processes"
-                : error.value() == EAGAIN ? "raise the limit on processes (ulimit -u), or start fewer"
-                                          : "install fleetrun again");
+                : error.value() == EAGAIN
+                    ? "raise the limit on processes (ulimit -u, or that of the container), or start fewer"
+                    : "install fleetrun again");
   const pid_t pid = init.id();
   init.detach();
   return std::make_unique<InitPod>(loop, pid, std::move(ours), settings.setup, listener);

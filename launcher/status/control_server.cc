@@ -24,6 +24,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/same_user.h"
+#include "runtime/base/still_here.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -218,10 +219,7 @@ class Session : public std::enable_shared_from_this<Session> {
 class Server final : public ControlServer {
  public:
   Server(asio::io_context& loop, UniqueFd listener, std::shared_ptr<Shared> shared)
-      : loop_(loop),
-        acceptor_(loop, stream_protocol(), listener.release()),
-        breath_(loop),
-        shared_(std::move(shared)) {
+      : acceptor_(loop, stream_protocol(), listener.release()), breath_(loop), shared_(std::move(shared)) {
     accept_on();
   }
   ~Server() override { finish(); }
@@ -252,27 +250,27 @@ class Server final : public ControlServer {
   std::vector<Session*> open_sessions() const { return {shared_->sessions.begin(), shared_->sessions.end()}; }
 
   void accept_on() {
-    acceptor_.async_accept(loop_, [this](const error_code& error, stream_protocol::socket socket) {
+    acceptor_.async_accept(still_here_.only([this](const error_code& error, auto socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) return accept_later();
       // Turned away by closing: a stranger is owed no answer, and one client too many gets none.
       if (is_allowed(socket.native_handle()) && shared_->sessions.size() < shared_->limits.clients)
         std::make_shared<Session>(std::move(socket), shared_)->read_on();
       accept_on();
-    });
+    }));
   }
 
   void accept_later() {
     breath_.expires_after(kBreath);
-    breath_.async_wait([this](const error_code& error) {
+    breath_.async_wait(still_here_.only([this](const error_code& error) {
       if (!error) accept_on();
-    });
+    }));
   }
 
-  asio::io_context& loop_;
   stream_protocol::acceptor acceptor_;
   asio::steady_timer breath_;
   std::shared_ptr<Shared> shared_;  // with the sessions
+  StillHere still_here_;            // the loop goes on when the entry of the job cannot be written
 };
 
 }  // namespace

@@ -117,8 +117,17 @@ def test_a_user_without_a_name(work):
                 open("/proc/sys/net/ipv4/ip_unprivileged_port_start").read()) > 80 else None
 
 
+@pytest.mark.parametrize("files", range(27, 35))
+def test_a_launcher_that_runs_out_of_files_is_no_crash(work, files):
+    """Where there is none left for its entry, what listens for `fleetrun stop` goes as it has begun."""
+    for _ in range(5):
+        job = work.run("--server_num=1", "--trainer_num=4", "/bin/false",
+                       preexec_fn=limited(resource.RLIMIT_NOFILE, files))
+        assert job.status in (1, 125), job.err
+
+
 def test_few_open_files(work):
-    job = refused(work, *ECHO, says="2 processes need 18 open files, and 16 are allowed",
+    job = refused(work, *ECHO, says="2 processes need 24 open files, and 16 are allowed",
                   preexec_fn=limited(resource.RLIMIT_NOFILE, 16))
     assert "hint: raise the limit" in job.err
     refused(work, "--nproc_per_node=40", "/bin/true", says="open files",
