@@ -44,6 +44,12 @@ ProgramRefusal refuse(int status, const std::string& what, const std::string& hi
   return {status, Error(ErrorKind::spawn, what, hint)};
 }
 
+ProgramRefusal refuse_pipe(const char* what, const std::string& shown) {
+  return refuse(kNotStartable,
+                std::string(what) + " " + shown + " is not a file: one process alone could read it",
+                "write it to a file, and name that");
+}
+
 std::variant<std::string, ProgramRefusal> find_interpreter(const JobConfig& config, const Environ& environ,
                                                            const std::string& fleetrun_directory) {
   const std::string path = environ.value_or("PATH", kDefaultPath);
@@ -94,6 +100,7 @@ std::optional<ProgramRefusal> unreadable_script(const std::string& script) {
     return refuse(kNotFound, "script " + shown + " is not there", "check the name and the current directory");
   if (kind == FileKind::directory)
     return refuse(kNotStartable, "script " + shown + " is a directory", "name the file to run");
+  if (kind == FileKind::other) return refuse_pipe("script", shown);
   if (::access(script.c_str(), R_OK) != 0)
     return refuse(kNotStartable, "script " + shown + " cannot be read", "check its permissions");
   return std::nullopt;
@@ -131,9 +138,7 @@ std::variant<std::string, ProgramRefusal> find_executable(const std::string& scr
                   !is_path && is_python_folder(script)
                       ? "write ./" + script + " to run its __main__.py in Python"
                       : "name the file to run");
-  if (script == "-" || (here == FileKind::other && is_path))
-    return refuse(kNotStartable, "program " + shown + " is not a file: one process alone could read it",
-                  "write it to a file, and name that");
+  if (script == "-" || (here == FileKind::other && is_path)) return refuse_pipe("program", shown);
   if (here == FileKind::missing || !is_path) {
     const std::string hint =
         here == FileKind::executable ? "there is one in the current directory: write ./" + script

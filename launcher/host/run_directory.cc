@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,7 +12,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -29,6 +32,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxBytes = 16384;  // of an entry
 constexpr const char* kSuffix = ".json";
+constexpr std::string_view kSecret = ".secret";
+constexpr std::chrono::seconds kYoung{60};  // a secret that its launcher may be about to lock
 
 std::string reason(int error) {
   return std::generic_category().message(error);
@@ -98,12 +103,13 @@ void list_directory(const std::string& path, const std::string& proc, std::vecto
     if (is_stale(*entry, pid_namespace, proc)) {
       ::unlinkat(directory->value(), file.c_str(), 0);
       ::unlinkat(directory->value(), (entry->name + ".sock").c_str(), 0);
-      ::unlinkat(directory->value(), (entry->name + ".secret").c_str(), 0);
+      ::unlinkat(directory->value(), (entry->name + std::string(kSecret)).c_str(), 0);
       remove_metrics(directory->value(), entry->name);
     } else {
       jobs.push_back(std::move(*entry));
     }
   }
+  remove_abandoned_secrets(directory->value());
 }
 
 std::string listed(const std::vector<JobEntry>& jobs) {
@@ -145,6 +151,24 @@ void remove_metrics(int directory, const std::string& pod) noexcept {
   while (const dirent* item = ::readdir(names.get())) {
     const std::string_view file = item->d_name;
     if (file.starts_with(pod + ".server.") && file.find(".figures") != file.npos)
+      ::unlinkat(directory, item->d_name, 0);
+  }
+}
+
+void remove_abandoned_secrets(int directory) noexcept {
+  const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(::fdopendir(copy), ::closedir);
+  if (!names) return;
+  const std::time_t young = std::time(nullptr) - kYoung.count();
+  while (const dirent* item = ::readdir(names.get())) {
+    const std::string_view file = item->d_name;
+    if (!file.ends_with(kSecret)) continue;
+    const std::string entry = std::string(file.substr(0, file.size() - kSecret.size())) + kSuffix;
+    if (::faccessat(directory, entry.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) continue;
+    const UniqueFd secret(::openat(directory, item->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat info = {};
+    if (secret && ::fstat(secret.value(), &info) == 0 && info.st_mtime < young &&
+        ::flock(secret.value(), LOCK_EX | LOCK_NB) == 0)
       ::unlinkat(directory, item->d_name, 0);
   }
 }

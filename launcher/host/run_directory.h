@@ -79,6 +79,9 @@ class RunEntry {
   JobEntry entry_;
 };
 
+/// Of launchers that were killed before they had an entry, or after it was removed.
+void remove_abandoned_secrets(int directory) noexcept;
+
 /// The jobs that run, oldest first. Stale entries are removed on the way.
 std::vector<JobEntry> list_jobs(const std::vector<std::string>& directories,
                                 const std::string& proc = "/proc");

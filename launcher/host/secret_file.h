@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/unique_fd.h"
 #include "runtime/secure/secret.h"
 
 namespace fleetrun::launcher {
@@ -11,20 +12,20 @@ namespace fleetrun::launcher {
 class SecretFile {
  public:
   SecretFile() = default;
-  /// POD.secret in the first of `directories` that is safe (launcher/host/run_directory).
+  /// POD.secret in the first of `directories` that is safe (launcher/host/run_directory). Those whose
+  /// launchers were killed are removed there.
   /// Throws: Error(host) when there is none.
   SecretFile(const std::vector<std::string>& directories, const std::string& pod, const Secret& secret);
-  SecretFile(SecretFile&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
-  SecretFile& operator=(SecretFile&& other) noexcept {
-    path_.swap(other.path_);
-    return *this;
-  }
+  SecretFile& operator=(SecretFile&& other) noexcept;
   ~SecretFile();
 
   const std::string& path() const noexcept { return path_; }
 
  private:
+  void remove() noexcept;
+
   std::string path_;
+  UniqueFd held_;  // locked while this launcher lives
 };
 
 }  // namespace fleetrun::launcher

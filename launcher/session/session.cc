@@ -160,10 +160,8 @@ int Session::run_here() {
     if (const auto foreground = go_to_background(plan_, background)) {
       console_.print(foreground->output);
       console_.raw(foreground->error);
-      claims_.hand_over();
-      // The wire to the other hosts is the background's now: nothing of it may be taken down here.
-      if (link_) ::_exit(foreground->exit_status);
-      return foreground->exit_status;
+      // Secret, claims and the wire to other hosts are the background's now: nothing may be taken down here.
+      ::_exit(foreground->exit_status);
     }
   }
   page_ = console_.serve_page(config_, plan_);
@@ -191,6 +189,7 @@ int Session::run_here() {
   const JobResult result = run_to_the_end(std::move(logs));
   console_.set_patience(std::nullopt);
   remove_python_directory(python_);
+  secret_file_ = {};
   const int status = conclude(result);
   return link_ ? part_with(status) : status;
 }

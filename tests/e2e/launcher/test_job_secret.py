@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from fleetrun_job import wait_until
+
 # What a process sees, as JSON in a file of its own (its log is shown by fleetrun);
 # then it ends as it is told to.
 LOOK = """
@@ -62,3 +64,12 @@ def test_insecure_jobs_get_none(work):
     work.script("look.py", LOOK)
     assert work.run("--insecure", "--nproc_per_node=2", "look.py", 0).status == 0
     assert seen(work)["path"] is None
+
+
+def test_it_is_there_for_as_long_as_a_job_in_the_background_runs(work):
+    work.script("look.py", LOOK)
+    work.script("late.sh", "#!/bin/sh\nuntil [ -e go ]; do sleep 0.01; done; exec python3 look.py 0\n", 0o755)
+    assert work.run("--detach", "./late.sh").status == 0
+    (work.directory / "go").touch()
+    wait_until((work.directory / "TRAINER0").exists, "the process has its secret")
+    wait_until(lambda: not os.path.exists(seen(work)["path"]), "the secret is removed")

@@ -7,12 +7,15 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 
+#include "launcher/host/secret_file.h"
 #include "runtime/base/error.h"
+#include "runtime/secure/secret.h"
 #include "tests/support/temp_dir.h"
 
 using namespace fleetrun;
@@ -115,6 +118,30 @@ TEST_CASE("an entry whose process is gone, or another one by now, is removed by 
                            "abandoned.sock", "abandoned.secret"})
     CHECK_MESSAGE(!fs::exists(path + "/" + name), name);
   CHECK(fs::exists(path + "/garbage.json"));
+}
+
+TEST_CASE("secrets of launchers that were killed before they had an entry are removed") {
+  const TempDir directory;
+  const std::string path = directory.file("fleetrun");
+  SecretFile living({path}, "living", Secret::random());
+  const auto age = [&](const std::string& name) {
+    const std::string file = path + "/" + name + ".secret";
+    if (!fs::exists(file)) std::ofstream(file) << "secret";
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  for (const char* name : {"living", "killed", "running"}) age(name);
+  std::ofstream(path + "/running.json") << "{\"schema\":2}";
+  std::ofstream(path + "/young.secret") << "secret";
+  SUBCASE("by whoever lists") {
+    list_jobs({path});
+  }
+  SUBCASE("by the next job") {
+    const SecretFile next({path}, "next", Secret::random());
+  }
+  CHECK(!fs::exists(path + "/killed.secret"));
+  for (const char* name : {"living", "running", "young"}) CHECK(fs::exists(path + "/" + name + ".secret"));
+  living = {};
+  CHECK(!fs::exists(path + "/living.secret"));
 }
 
 TEST_CASE("two jobs of one pod name do not take each other's entry") {
