@@ -2,6 +2,7 @@
 #include "launcher/config/read_job_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -328,8 +329,13 @@ JobFile parse_job_file(const std::string& text, const std::string& name) {
 }
 
 JobFile read_job_file(const std::string& path) {
-  const UniqueFd fd(check_errno(::open(path.c_str(), O_RDONLY | O_CLOEXEC), "open",
+  // A pipe without a writer would be waited for, were it opened in the usual way.
+  const UniqueFd fd(check_errno(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY), "open",
                                 "reading job file " + printable(path), ErrorKind::config));
+  struct stat facts = {};
+  if (::fstat(fd.value(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+    throw Error(ErrorKind::config, "job file " + printable(path) + " is not a file",
+                "write it to a file, and name that");
   std::string text;
   char bytes[16384];
   for (ssize_t count; (count = ::read(fd.value(), bytes, sizeof bytes)) != 0;) {

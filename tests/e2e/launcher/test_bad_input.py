@@ -55,6 +55,13 @@ def test_a_script_that_is_no_file_is_one_processs_alone(work, name):
     assert "write it to a file" in refused(work, name, status=126, says=f"'{name}' is not a file").err
 
 
+def test_a_pipe_is_not_waited_for(work):
+    for name, status in (("train.py", 126), ("./train", 126), ("job.toml", 125), ("job.json", 125)):
+        os.mkfifo(work.directory / name)
+        assert "write it to a file" in refused(work, name, status=status, says="is not a file").err
+    assert "write it to a file" in refused(work, "--run_path", "train", status=126, says="is not a file").err
+
+
 COUNTS = ["0", "-1", "", " 4", "4 ", "+4", "0x4", "4.0", "1e3", "abc", "999999999", "99999999999999999999",
           "\u0663", "4\n"]
 
