@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string_view>
 #include <system_error>
@@ -121,6 +122,38 @@ class PipedFile : public ByteSource {
   std::uint64_t offset_ = 0;
 };
 
+class WithoutMark : public ByteSource {
+ public:
+  explicit WithoutMark(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
+
+  std::size_t read(std::span<char> room) override {
+    if (!is_begun_) begin();
+    const std::size_t bytes = first_.copy(room.data(), room.size());
+    first_.erase(0, bytes);
+    return bytes + (bytes < room.size() ? read_more(room.subspan(bytes)) : 0);
+  }
+
+ private:
+  std::size_t read_more(std::span<char> room) {
+    const std::size_t bytes = has_ended_ ? 0 : source_->read(room);
+    has_ended_ = bytes == 0;
+    return bytes;
+  }
+
+  void begin() {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    std::array<char, mark.size()> room{};
+    while (!has_ended_ && first_.size() < mark.size() && mark.starts_with(first_))
+      first_.append(room.data(), read_more(std::span(room).first(mark.size() - first_.size())));
+    if (first_ == mark) first_.clear();
+    is_begun_ = true;
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  std::string first_;  // read, and not given yet
+  bool is_begun_ = false, has_ended_ = false;
+};
+
 /// `command` without blanks at either end; empty for a command that only copies.
 std::string_view filter_of(std::string_view command) {
   constexpr std::string_view blanks = " \t\r\n";
@@ -186,10 +219,14 @@ std::unique_ptr<ByteSource> open_byte_source(const ByteSourceOptions& options) {
     return std::make_unique<PipedFile>(std::move(file), start(std::move(input), stop_fd));
   };
   const auto open_text = [&](int stop_fd) {
-    return unpack_here ? unpacked(open(stop_fd), *packing, options.file) : open(stop_fd);
+    return without_mark(unpack_here ? unpacked(open(stop_fd), *packing, options.file) : open(stop_fd));
   };
   if (stages.empty() && !unpack_here) return open_text(options.stop_fd);
   return std::make_unique<ReadAhead>(open_text, options.stop_fd);
+}
+
+std::unique_ptr<ByteSource> without_mark(std::unique_ptr<ByteSource> source) {
+  return std::make_unique<WithoutMark>(std::move(source));
 }
 
 void check_files(const std::vector<std::string>& files) {

@@ -58,6 +58,10 @@ struct ByteSourceOptions {
 /// Error(config) for a remote file that nothing fetches.
 std::unique_ptr<ByteSource> open_byte_source(const ByteSourceOptions& options);
 
+/// The same bytes without a mark of UTF-8 at their beginning (EF BB BF), which programs of Windows write: it
+/// is no part of the first value. What open_byte_source() opens is without it.
+std::unique_ptr<ByteSource> without_mark(std::unique_ptr<ByteSource> source);
+
 /// Throws: Error(data) naming every file of this host that is missing,
 /// a directory, not a regular file, or not readable.
 void check_files(const std::vector<std::string>& files);

@@ -89,8 +89,8 @@ int run_read(const std::vector<std::string>& arguments) {
   const ReadRequest request = parse_read(arguments);
   SchemaPrinter printer(read_schema(request.schema));
   if (request.files.empty()) {
-    StandardInput input;
-    return print_all(printer, input, "standard input") ? 0 : kClosedPipeStatus;
+    const auto input = without_mark(std::make_unique<StandardInput>());
+    return print_all(printer, *input, "standard input") ? 0 : kClosedPipeStatus;
   }
   check_files(request.files);
   for (const std::string& file : request.files) {

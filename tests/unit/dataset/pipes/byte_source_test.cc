@@ -31,6 +31,22 @@ TEST_CASE("cat, blanks and nothing read the file itself") {
   CHECK(read_all(*open_byte_source({.file = directory.write("empty", "")})).empty());
 }
 
+TEST_CASE("a mark of UTF-8 at the beginning is no part of the first value") {
+  const tests::TempDir directory;
+  const std::string mark = "\xEF\xBB\xBF", half = "\xEF\xBB";
+  const auto read = [&](const std::string& text, const char* command = "cat") {
+    return read_all(*open_byte_source({.file = directory.write("part", text), .pipe = {.command = command}}));
+  };
+  CHECK(read(mark + "1 2\n") == "1 2\n");
+  CHECK(read(mark + mark + "1 2\n" + mark) == mark + "1 2\n" + mark);
+  for (const std::string& text : {std::string(), std::string("1"), half, half + "1 2", "1" + mark}) {
+    CAPTURE(text);
+    CHECK(read(text) == text);
+  }
+  CHECK(read(mark).empty());
+  CHECK(read(mark + "1 2\n", "sed s/2/3/") == "1 3\n");
+}
+
 TEST_CASE("a file that is gone by the time it is opened is named") {
   const tests::TempDir directory;
   try {
