@@ -32,15 +32,16 @@ import threading
 
 import numpy as np
 
-from fleetrun import _native, elastic
+from fleetrun import _native, _position, elastic
 from fleetrun._arguments import warn_of_save
 from fleetrun._error import Error
+from fleetrun._position import Position
 from fleetrun._types import Any, ArrayLike, Iterable, Mapping, Sequence
 from fleetrun._worlds import addresses_of, tell_server
 
 __all__ = [
     "Accessor", "Admission", "Client", "Constant", "DenseTable", "Initializer", "is_server", "MODES",
-    "Normal", "Rule", "Server", "SparseTable", "TruncatedNormal", "Uniform",
+    "Normal", "Position", "PositionTable", "Rule", "Server", "SparseTable", "TruncatedNormal", "Uniform",
 ]  # fmt: skip
 
 MODES = ("async", "sync", "half_async", "geo")
@@ -181,6 +182,11 @@ class DenseTable(_Table):
     ) -> None:
         super().__init__(name, width, rule)
         self.min_block = int(min_block)
+
+
+def PositionTable(name: str = "position") -> SparseTable:
+    """Where the places of readers are kept (Position)."""
+    return SparseTable(name, _position.WIDTH, rule="sum")
 
 
 def _configs(tables):
@@ -339,7 +345,7 @@ class Client:
                     "config", "this process is a server of its job, not a trainer", "make a ps.Server here"
                 )
             endpoints, trainer, trainers = role.server_endpoints, role.rank, role.trainers
-        self.trainer, self.trainers, self.mode = trainer, trainers, mode
+        self.trainer, self.trainers, self.mode, self.identity = trainer, trainers, mode, identity
         self._entries = {
             table.name: (number, table, _native.pulled_width(config))
             for number, (table, config) in enumerate(zip(tables, configs))
