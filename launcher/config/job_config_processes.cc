@@ -149,8 +149,6 @@ void check_moving_servers(const Values& values, const JobConfig& config) {
     refuse(asked, "the job is on several hosts, and servers move between the processes of one", kFixed);
   if (!config.servers.empty())
     refuse(asked, values["servers"].name + " says where each server is", "leave one of the two out");
-  if (config.ps_replicas > 0)
-    refuse(asked, "a server with a standby does not move", "leave --ps_replicas out");
 }
 
 }  // namespace fleetrun::launcher

@@ -99,9 +99,9 @@ void keep_servers(const JobConfig& config, const HostFacts& facts, const PlanRan
   if (config.most_servers) check_moving(facts, are_kept);
   if (!are_kept) return;
   namespace fs = std::filesystem;
-  const std::string directory = config.ps_checkpoint
-                                    ? (fs::path(facts.working_directory) / *config.ps_checkpoint).string()
-                                    : plan.log_dir + "/.ps-" + plan.pod_name;
+  const std::string own = plan.log_dir + "/.ps-" + plan.pod_name;
+  const std::string directory =
+      config.ps_checkpoint ? (fs::path(facts.working_directory) / *config.ps_checkpoint).string() : own;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(config.ps_checkpoint_interval);
   for (ProcessSpec& process : plan.processes) {
     process.environment.set("FLEETRUN_PS_CHECKPOINT", directory);
@@ -112,7 +112,7 @@ void keep_servers(const JobConfig& config, const HostFacts& facts, const PlanRan
     process.environment.set("FLEETRUN_PS_LOG_SYNC", config.ps_log_sync);
     if (have_standbys) process.environment.set("FLEETRUN_PS_REPLICAS", "1");
     if (config.most_servers && process.role == kServers)
-      process.environment.set("FLEETRUN_PS_PROCESSES", directory + "/processes");
+      process.environment.set("FLEETRUN_PS_PROCESSES", own + "/processes");
   }
 }
 

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -39,9 +38,7 @@ void write_count(const std::string& path, int processes) {
 
 /// The process that serves a server, as its note says.
 std::optional<int> host_of(const std::string& directory, std::size_t server) {
-  char name[32];
-  std::snprintf(name, sizeof name, "/server-%05zu/host", server);
-  std::ifstream note(directory + name);
+  std::ifstream note(directory + "/host-" + std::to_string(server));
   int process = -1;
   if (!(note >> process)) return std::nullopt;
   return process;

@@ -18,10 +18,14 @@
 
 namespace fleetrun::ps {
 
-void write_note(const std::string& directory, const char* name, const MoveNote& note) {
+std::string MoveNotes::path_of(const char* what) const {
+  return directory_ + "/" + what + "-" + std::to_string(server_);
+}
+
+void MoveNotes::write(const char* what, const MoveNote& note) const {
   const std::string text =
       std::to_string(note.process) + " " + std::to_string(note.number) + " " + note.run + "\n";
-  const std::string path = directory + "/" + name;
+  const std::string path = path_of(what);
   const std::string before = path + "." + std::to_string(::getpid());
   {
     const UniqueFd file(
@@ -33,12 +37,12 @@ void write_note(const std::string& directory, const char* name, const MoveNote& 
   check_errno(::rename(before.c_str(), path.c_str()), "rename", path);
 }
 
-void remove_note(const std::string& directory, const char* name) noexcept {
-  static_cast<void>(::unlink((directory + "/" + name).c_str()));
+void MoveNotes::remove(const char* what) const noexcept {
+  static_cast<void>(::unlink(path_of(what).c_str()));
 }
 
-std::optional<MoveNote> read_note(const std::string& directory, const char* name, const std::string& run) {
-  std::ifstream file(directory + "/" + name);
+std::optional<MoveNote> MoveNotes::read(const char* what, const std::string& run) const {
+  std::ifstream file(path_of(what));
   MoveNote note;
   if (!(file >> note.process >> note.number) || file.get() != ' ') return std::nullopt;
   std::getline(file, note.run);

@@ -1,5 +1,6 @@
 // By what the processes of a job agree who serves what, where servers move between them
-// (ps/rpc/hosted_servers.h). A note is a line in a file of the server's directory, and replaced as a whole.
+// (ps/rpc/hosted_servers.h). A note is a line in a file "WHAT-SERVER" beside the one with the number of
+// processes, not in the server's directory, which may be lost. It is replaced as a whole.
 //
 //   host    who serves it: written by who did, and true once it is there. `number`: of the offer that the
 //           move was by
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace fleetrun::ps {
 
@@ -24,11 +26,24 @@ struct MoveNote {
 
 inline constexpr const char *kHostNote = "host", *kOfferNote = "offer", *kWantedNote = "wanted";
 
-/// Throws: Error(host).
-void write_note(const std::string& directory, const char* name, const MoveNote& note);
-void remove_note(const std::string& directory, const char* name) noexcept;
-/// None where it is not there, or is of another run.
-std::optional<MoveNote> read_note(const std::string& directory, const char* name, const std::string& run);
+/// The notes about one server.
+class MoveNotes {
+ public:
+  MoveNotes(std::string directory, std::uint32_t server)
+      : directory_(std::move(directory)), server_(server) {}
+
+  /// Throws: Error(host).
+  void write(const char* what, const MoveNote& note) const;
+  void remove(const char* what) const noexcept;
+  /// None where it is not there, or is of another run.
+  std::optional<MoveNote> read(const char* what, const std::string& run) const;
+
+ private:
+  std::string path_of(const char* what) const;
+
+  std::string directory_;
+  std::uint32_t server_;
+};
 
 /// How many processes there are to be, as the launcher has written it. Throws: Error(data), Error(host).
 std::uint32_t read_process_count(const std::string& path);

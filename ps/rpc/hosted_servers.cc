@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "ps/durable/checkpoint.h"
-#include "ps/durable/move_note.h"
 #include "runtime/base/error.h"
 #include "runtime/log/log.h"
 
@@ -65,6 +64,11 @@ std::string HostedServers::directory_of(std::uint32_t server) const {
   return directory_of_server(directory_, server);
 }
 
+MoveNotes HostedServers::notes_of(std::uint32_t server) const {
+  const std::string& count = options_.process_count_file;
+  return {count.substr(0, count.rfind('/')), server};
+}
+
 std::unique_ptr<RpcServer> HostedServers::make(std::uint32_t server, bool listens_later,
                                                std::shared_ptr<FollowedServer> followed) const {
   ServerOptions mine = options_.server(server);
@@ -84,7 +88,6 @@ void HostedServers::check() const {
   if (mine.durability.directory.empty())
     refuse("the servers keep nothing", "add --max_restart or --ps_checkpoint");
   if (mine.mode == Mode::geo) refuse("the mode is geo", kFixed);
-  if (mine.standby.connect) refuse("the servers have standbys", "leave --ps_replicas out");
   for (const TableConfig& table : mine.tables)
     if (table.on_disk) refuse("table '" + table.name + "' has rows on disk", kFixed);
 }
@@ -96,13 +99,14 @@ void HostedServers::begin_with() {
   directory_ = any.durability.directory;
   processes_ = read_process_count(options_.process_count_file);
   for (std::uint32_t server = 0; server < options_.endpoints.size(); ++server) {
-    const auto host = read_note(directory_of(server), kHostNote, run_);
+    const MoveNotes notes = notes_of(server);
+    const auto host = notes.read(kHostNote, run_);
     if ((host ? host->process : server % processes_) != options_.rank) continue;
     // It was handed on to the process before this one just now: it comes as to that one.
     if (host && !is_free(directory_of(server))) continue;
     servers_.emplace(server, make(server, true));
-    remove_note(directory_of(server), kOfferNote);
-    write_note(directory_of(server), kHostNote, {options_.rank, host ? host->number : 0, run_});
+    notes.remove(kOfferNote);
+    notes.write(kHostNote, {options_.rank, host ? host->number : 0, run_});
   }
 }
 
@@ -264,7 +268,7 @@ bool HostedServers::look_after(std::uint32_t server, std::uint32_t processes) {
   }
   if (!here && owner != options_.rank) {
     // One that is here by its note has to go on from here, also to be handed on.
-    const auto host = read_note(directory_of(server), kHostNote, run_);
+    const auto host = notes_of(server).read(kHostNote, run_);
     if (!host || host->process != options_.rank) {
       forget(server);
       return false;
@@ -290,20 +294,20 @@ bool HostedServers::look_after(std::uint32_t server, std::uint32_t processes) {
 
 bool HostedServers::give(std::uint32_t server, RpcServer& from, std::uint32_t to) {
   if (from.server().is_done()) return false;
-  const std::string directory = directory_of(server);
-  const auto wanted = read_note(directory, kWantedNote, run_);
+  const MoveNotes notes = notes_of(server);
+  const auto wanted = notes.read(kWantedNote, run_);
   if (!wanted || wanted->process != to) return true;
   std::uint64_t offered = from.server().offered();
   if (offered == 0) {
-    remove_note(directory, kOfferNote);
+    notes.remove(kOfferNote);
     offered = from.server().offer();
     if (offered == 0) return true;
   }
   const MoveNote offer{to, offered, run_};
-  if (read_note(directory, kOfferNote, run_) != offer) write_note(directory, kOfferNote, offer);
+  if (notes.read(kOfferNote, run_) != offer) notes.write(kOfferNote, offer);
   if (wanted->number != offered) return true;
   const auto began = Clock::now();
-  if (!from.hand_on(offered, [&] { write_note(directory, kHostNote, offer); })) return true;
+  if (!from.hand_on(offered, [&] { notes.write(kHostNote, offer); })) return true;
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   log::info(name_of(server) + " has moved to process " + std::to_string(to) + ", and was closed here after " +
             std::to_string(took.count()) + " us");
@@ -319,21 +323,21 @@ bool HostedServers::give(std::uint32_t server, RpcServer& from, std::uint32_t to
 }
 
 bool HostedServers::take(std::uint32_t server) {
-  const std::string directory = directory_of(server);
-  const auto host = read_note(directory, kHostNote, run_);
+  const MoveNotes notes = notes_of(server);
+  const auto host = notes.read(kHostNote, run_);
   if (!host) return true;  // nobody has begun with it yet
   const auto found = followers_.find(server);
   Follower* follower = found == followers_.end() ? nullptr : found->second.get();
   if (host->process == options_.rank) {
     if (!follower || follower->offer != host->number || !follower->server) {
-      if (is_free(directory)) adopt(server, nullptr);
+      if (is_free(directory_of(server))) adopt(server, nullptr);
     } else if (follower->server->take_directory()) {
       adopt(server, std::move(follower->server));
     }
     return true;
   }
   if (!follower) follower = (followers_[server] = std::make_unique<Follower>()).get();
-  const auto offer = read_note(directory, kOfferNote, run_);
+  const auto offer = notes.read(kOfferNote, run_);
   const bool is_mine = offer && offer->process == options_.rank;
   if (is_mine && follower->offer != offer->number) {
     *follower = Follower{offer->number, std::make_shared<FollowedServer>(options_.server(server)), false};
@@ -343,7 +347,7 @@ bool HostedServers::take(std::uint32_t server) {
   if (follower->server && follower->server->follow() <= kFewRecords) follower->is_ready = true;
   // Whoever had the server before may have removed it as the note of another move.
   const MoveNote wanted{options_.rank, follower->is_ready ? follower->offer : 0, run_};
-  if (read_note(directory, kWantedNote, run_) != wanted) write_note(directory, kWantedNote, wanted);
+  if (notes.read(kWantedNote, run_) != wanted) notes.write(kWantedNote, wanted);
   return true;
 }
 
@@ -353,8 +357,8 @@ void HostedServers::adopt(std::uint32_t server, std::shared_ptr<FollowedServer> 
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   log::info(name_of(server) + " was opened here after " + std::to_string(took.count()) + " us");
   followers_.erase(server);
-  remove_note(directory_of(server), kWantedNote);
-  remove_note(directory_of(server), kOfferNote);
+  notes_of(server).remove(kWantedNote);
+  notes_of(server).remove(kOfferNote);
   const std::lock_guard lock(mutex_);
   if (membership_update_) here->update(*membership_update_);
   servers_.emplace(server, std::move(here));
@@ -363,8 +367,8 @@ void HostedServers::adopt(std::uint32_t server, std::shared_ptr<FollowedServer> 
 // It was to come here, and is not any more.
 void HostedServers::forget(std::uint32_t server) {
   if (followers_.erase(server) == 0) return;
-  const auto wanted = read_note(directory_of(server), kWantedNote, run_);
-  if (wanted && wanted->process == options_.rank) remove_note(directory_of(server), kWantedNote);
+  const auto wanted = notes_of(server).read(kWantedNote, run_);
+  if (wanted && wanted->process == options_.rank) notes_of(server).remove(kWantedNote);
 }
 
 }  // namespace fleetrun::ps

@@ -6,7 +6,7 @@
 // never change; what changes is how many processes serve them. Server s belongs to process s mod N. A file
 // says what N is; when it changes, a process that is to get a server follows its checkpoint and log, and then
 // the process that has it hands it on (ps/server/server_moving.cc), between two requests and at the same
-// endpoint. Who serves what is in a note beside the server's log (ps/durable/move_note.h), which is the only
+// endpoint. Who serves what is in a note beside that file (ps/durable/move_note.h), which is the only
 // truth: a process that is started again serves what it says. A process without servers that N leaves out has
 // nothing more to do.
 #pragma once
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "ps/base/background_queue.h"
+#include "ps/durable/move_note.h"
 #include "ps/rpc/rpc_server.h"
 #include "ps/rpc/server_addresses.h"
 #include "ps/server/server.h"
@@ -48,7 +49,7 @@ struct HostedServersOptions {
 
 class HostedServers {
  public:
-  /// As RpcServer. Where servers move: Error(config) for tables on disk, geo mode, a standby, and without
+  /// As RpcServer. Where servers move: Error(config) for tables on disk, geo mode, and without
   /// Durability::directory.
   explicit HostedServers(HostedServersOptions options, bool listens = true);
   ~HostedServers();
@@ -92,6 +93,7 @@ class HostedServers {
   void forget(std::uint32_t server);
   bool is_over();
   std::string directory_of(std::uint32_t server) const;
+  MoveNotes notes_of(std::uint32_t server) const;
 
   HostedServersOptions options_;
   std::string run_, directory_;  // Durability

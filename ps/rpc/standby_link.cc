@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "ps/client/channel_client.h"
@@ -81,12 +82,10 @@ class Link {
   Transport transport_;
 };
 
-}  // namespace
+using Holder = std::function<std::optional<std::uint32_t>()>;
 
-StandbyOptions standby_at(std::uint32_t rank, const std::shared_ptr<ServerAddresses>& addresses,
+StandbyOptions standby_by(const Holder& holder, const std::shared_ptr<ServerAddresses>& addresses,
                           const Access& access, Transport transport) {
-  standby_of(rank, addresses->first());  // there is one
-  const auto holder = [rank, addresses] { return standby_now(rank, addresses->first(), addresses->all()); };
   StandbyOptions out;
   out.name = [holder] {
     const auto now = holder();
@@ -104,6 +103,21 @@ StandbyOptions standby_at(std::uint32_t rank, const std::shared_ptr<ServerAddres
   return out;
 }
 
+}  // namespace
+
+StandbyOptions standby_at(std::uint32_t rank, const std::shared_ptr<ServerAddresses>& addresses,
+                          const Access& access, Transport transport) {
+  standby_of(rank, addresses->first());  // there is one
+  const auto holder = [rank, addresses] { return standby_now(rank, addresses->first(), addresses->all()); };
+  return standby_by(holder, addresses, access, transport);
+}
+
+StandbyOptions standby_beside_at(std::uint32_t rank, const std::shared_ptr<ServerAddresses>& addresses,
+                                 const Access& access, Transport transport) {
+  const std::uint32_t holder = standby_beside(rank, addresses->first().size());
+  return standby_by([holder] { return holder; }, addresses, access, transport);
+}
+
 StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank,
                                   const std::shared_ptr<ServerAddresses>& addresses) {
   const std::string replicas = environ.value_or("FLEETRUN_PS_REPLICAS", "0");
@@ -114,7 +128,8 @@ StandbyOptions standby_options_of(const Environ& environ, std::uint32_t rank,
   if (environ.value_or("FLEETRUN_PS_CHECKPOINT", "").empty())
     throw Error(ErrorKind::config, "FLEETRUN_PS_REPLICAS=1 without FLEETRUN_PS_CHECKPOINT",
                 "a standby is for servers that are started again: --ps_checkpoint or --max_restart");
-  return standby_at(rank, addresses, access_of(environ), transport_of(environ));
+  const bool moves = !environ.value_or("FLEETRUN_PS_PROCESSES", "").empty();
+  return (moves ? standby_beside_at : standby_at)(rank, addresses, access_of(environ), transport_of(environ));
 }
 
 }  // namespace fleetrun::ps

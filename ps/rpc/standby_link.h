@@ -22,6 +22,9 @@ namespace fleetrun::ps {
 /// sockets they are tried first.
 StandbyOptions standby_at(std::uint32_t rank, const std::shared_ptr<ServerAddresses>& addresses,
                           const Access& access, Transport transport);
+/// The same of servers that move between processes.
+StandbyOptions standby_beside_at(std::uint32_t rank, const std::shared_ptr<ServerAddresses>& addresses,
+                                 const Access& access, Transport transport);
 
 /// FLEETRUN_PS_REPLICAS (0 or 1) and FLEETRUN_PS_CHECKPOINT from a server's environment.
 /// Throws: Error(config) for another number, and for one server or none that keeps its state.

@@ -21,6 +21,7 @@ constexpr std::chrono::milliseconds kClosing{20};
 FollowedServer::FollowedServer(const ServerOptions& options) : state_(std::make_unique<State>()) {
   ServerOptions theirs = options;
   theirs.durability = {};
+  theirs.standby = {};
   theirs.memory_limit = 0;  // what was let in there is let in here
   theirs.timeline = nullptr;
   theirs.followed = nullptr;
@@ -112,12 +113,15 @@ bool Server::hand_on(std::uint64_t offer, const std::function<void()>& commit) {
   }
   try {
     state.durable->log->finish();
+    state.leave_standby();
     commit();
   } catch (...) {
+    if (state.following) state.following->is_left = false;
     state.gate.open();
     throw;
   }
   state.is_handed_on = true;
+  if (state.following) state.following->end();
   return true;
 }
 
@@ -129,8 +133,10 @@ void Server::release() noexcept {
   state_->durable->lock.reset();
 }
 
+// What waited for its standby is in the log, which the other process has read.
 void Server::end_handed_on() noexcept {
   close();
+  state_->end_following();
   state_->gate.answer();
 }
 

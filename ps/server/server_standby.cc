@@ -13,6 +13,7 @@
 #include "ps/base/directory_sync.h"
 #include "ps/client/channel_client.h"
 #include "ps/server/server_state.h"
+#include "runtime/base/own_file.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -152,12 +153,7 @@ void Server::State::start_following() {
 
 void Server::State::end_following() noexcept {
   if (!following) return;
-  following->ending = true;
-  following->feed.wake();
-  {
-    const std::lock_guard lock(following->mutex);
-    following->changed.notify_all();
-  }
+  following->end();
   if (following->thread.joinable()) following->thread.join();
   following->feed.close();
 }
@@ -197,7 +193,7 @@ void Server::State::follow_on() {
       is_said = false;
       send_records(*channel);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::config) {
+      if (error.kind() == ErrorKind::config && !following->ending) {
         // What waits is never answered: another process answers for this server.
         return durable->report(error, true);
       }
@@ -243,8 +239,11 @@ void Server::State::attach(Channel& channel) {
   tell(channel, {options.rank, FollowHead::guard, mine.stream, batch.first, batch.records},
        batch.bytes.bytes())
       .wait(mine);
-  std::error_code ignored;
-  std::filesystem::remove(alone_path(durable->directory), ignored);
+  {
+    const std::lock_guard lock(mine.mutex);
+    std::error_code ignored;
+    if (!mine.is_left) std::filesystem::remove(alone_path(durable->directory), ignored);
+  }
   mine.feed.reached(batch.first + batch.records);
 }
 
@@ -268,6 +267,16 @@ void Server::State::report_alone(const Error& why) const {
       Error(ErrorKind::network, "it has no standby on " + options.standby.name() + " (" + why.what() +
                                     "); until it has, only its checkpoint directory has what it has"),
       false);
+}
+
+// Another process goes on with it from its directory, which may have more than the standby gets to hear.
+void Server::State::leave_standby() {
+  if (!following) return;
+  const std::lock_guard lock(following->mutex);
+  following->is_left = true;
+  // Nothing waits for the disk: the standby is on this host, and goes down with it.
+  const std::string path = alone_path(durable->directory);
+  UniqueFd(check_errno(open_own(path, O_WRONLY | O_CREAT, Readers::owner), "open", path));
 }
 
 // Whether it had a standby up to now.

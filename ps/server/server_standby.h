@@ -48,8 +48,17 @@ struct Following {
   std::function<std::uint64_t()> moves;  // StandbyOptions; of the thread, as the next
   std::uint64_t moves_then = 0;          // when its standby was looked for
   std::mutex mutex;
+  bool is_left = false;             // guarded by it: the server is about to be another process's
   std::condition_variable changed;  // begins_anew has been heard
   std::thread thread;
+
+  /// Its thread ends soon.
+  void end() {
+    ending = true;
+    feed.wake();
+    const std::lock_guard lock(mutex);
+    changed.notify_all();
+  }
 
   void look_where(const StandbyOptions& standby) {
     moves = standby.moves;

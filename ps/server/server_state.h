@@ -178,6 +178,7 @@ struct Server::State {
   void attach(Channel& channel);
   void send_records(Channel& channel);
   bool leave_alone();
+  void leave_standby();
   void report_alone(const Error& why) const;
   std::unique_ptr<Channel> reach_standby() const;
   std::shared_ptr<Held> held_of(std::uint32_t rank);

@@ -12,12 +12,23 @@ std::string host_of(const std::string& endpoint) {
   return endpoint.substr(0, endpoint.rfind(':'));
 }
 
-}  // namespace
-
-std::uint32_t standby_of(std::uint32_t rank, const std::vector<std::string>& endpoints) {
-  if (endpoints.size() < 2)
+void check_another(std::size_t servers) {
+  if (servers < 2)
     throw Error(ErrorKind::config, "a server's standby is another server, and there is one",
                 "start two or more: --server_num=2");
+}
+
+}  // namespace
+
+// Whatever N is, numbers that differ by one are of two processes. In pairs; the last of an odd number is a
+// third.
+std::uint32_t standby_beside(std::uint32_t rank, std::size_t servers) {
+  check_another(servers);
+  return rank % 2 == 1 || rank + 1 == servers ? rank - 1 : rank + 1;
+}
+
+std::uint32_t standby_of(std::uint32_t rank, const std::vector<std::string>& endpoints) {
+  check_another(endpoints.size());
   std::vector<std::string> hosts;
   std::map<std::string, std::vector<std::uint32_t>> on;
   std::size_t place = 0;  // among those of its host

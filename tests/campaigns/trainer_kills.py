@@ -6,7 +6,8 @@ threads each, that keeps checkpoints (--ps_checkpoint). The trainers go over the
 a QueueDataset of text or columnar files, an InMemoryDataset, or over files that they share
 (get_dynamic_files). Each trainer is killed with SIGKILL once or twice at random times, and in half of the
 runs each server once; fleetrun starts each again alone. With --resize there are three servers, and
-`fleetrun ps resize` moves them between one to three processes while trainers and servers are killed.
+`fleetrun ps resize` moves them between one to three processes while trainers and servers are killed; in half
+of the runs they have standbys (--ps_replicas=1).
 
 Every example is a row of its own key, whose table counts how often a key was pushed: in the end each count
 has to be the number of passes. In mode geo it is the value that counts, in one pass: each trainer sends half
@@ -188,11 +189,12 @@ def convert(turn):
 
 def train(turn, servers, mode, dataset, threads, plan):
     """(what went wrong or None, the result, the killed)"""
+    replicas = ["--ps_replicas=1"] if turn.options.resize and turn.random.random() < 0.5 else []
     job = turn.start(f"--server_num={servers}", "--trainer_num=2", f"--job_id={job_id(turn)}",
                      "--ps_checkpoint=kept", "--max_restart=20",
                      "--restart_backoff=0", "--restart=trainer=process",
-                     f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", mode, dataset,
-                     threads, passes_in(mode), FILES * EXAMPLES)
+                     f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", *replicas,
+                     "train.py", mode, dataset, threads, passes_in(mode), FILES * EXAMPLES)
     killed = kill_some(turn, job, plan)
     if wrong := turn.wait_for_end(job, LIMIT, 900):
         return wrong, None, killed

@@ -54,9 +54,9 @@ fleet.stop_worker()
 """
 
 
-def started(directory, servers, trainers, *words):
+def started(directory, servers, trainers, *words, flags=()):
     (directory / "train.py").write_text(TRAIN)
-    command = [find_fleetrun(), f"--server_num={servers}", f"--trainer_num={trainers}",
+    command = [find_fleetrun(), f"--server_num={servers}", f"--trainer_num={trainers}", *flags,
                f"--python={sys.executable}", "train.py", *words]
     with open(directory / "said", "wb") as said:
         return subprocess.Popen(command, cwd=directory, env=surroundings(directory), stdin=subprocess.DEVNULL,
@@ -82,12 +82,12 @@ def losses_of(directory, job, trainers):
     return [json.loads((directory / f"losses-{rank}").read_text()) for rank in range(trainers)]
 
 
-@pytest.mark.parametrize("mode,trainers", [("sync", 2), ("async", 1)])
-def test_servers_that_move_change_nothing(tmp_path, mode, trainers):
+@pytest.mark.parametrize("mode,trainers,flags", [("sync", 2, []), ("async", 1, ["--ps_replicas=1"])])
+def test_servers_that_move_change_nothing(tmp_path, mode, trainers, flags):
     (still := tmp_path / "still").mkdir()
     (moving := tmp_path / "moving").mkdir()
     expected = losses_of(still, started(still, 5, trainers, mode), trainers)
-    job = started(moving, "2:5", trainers, mode, "moved")
+    job = started(moving, "2:5", trainers, mode, "moved", flags=flags)
     try:
         wait_until((moving / "at-10").exists, "step 10", LIMIT)
         (moving / "go-10").touch()

@@ -3,12 +3,14 @@
 // that follow from the number of the push, and to all of a dense table; in the end every row must be what the
 // pushes say, exactly. Half of the processes stand still before they are killed, and a trainer is killed with
 // them: its last pushes are done by some of the servers, and the trainer that comes again sends them to all.
+// In every other sequence the servers have standbys, and a process that is killed loses the directories of
+// those whose standbys are whole in other processes; nothing else happens until it has them back.
 // ARGV: seed, sequences; or, for the processes that it starts: "serve", rank, directory,
-// endpoints; "push", trainer, endpoints.
+// endpoints, standbys, whether it served before; "push", trainer, endpoints.
 //
-// Prints "Q sequences, R resizes (M of them with a kill), K processes killed, T trainers come again, P
-// pushes, W rows wrong", and how long a trainer's step (a pull and a push) took at most in resizes without
-// a kill; ends with 0 when no row was wrong, with 1 otherwise.
+// Prints "Q sequences, R resizes (M of them with a kill), K processes killed, D directories lost, T trainers
+// come again, P pushes, W rows wrong", and how long a trainer's step (a pull and a push) took at most in
+// resizes without a kill; ends with 0 when no row was wrong, with 1 otherwise.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -19,16 +21,20 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <thread>
 
+#include "ps/client/channel_client.h"
 #include "ps/durable/checkpoint.h"
 #include "ps/durable/move_note.h"
 #include "ps/rpc/hosted_servers.h"
+#include "ps/rpc/standby_link.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
@@ -36,6 +42,7 @@
 #include "tests/support/ps_connect.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/unreliable_link.h"
 
 namespace {
 
@@ -60,8 +67,11 @@ std::string count_file(const std::string& directory) {
   return directory + "/processes";
 }
 
-int serve(std::uint32_t rank, const std::string& directory, const std::string& endpoints) {
+int serve(const std::vector<std::string>& words) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto rank = static_cast<std::uint32_t>(std::stoul(words[0]));
+  const std::string &directory = words[1], &endpoints = words[2];
+  const auto addresses = std::make_shared<ServerAddresses>(fleetrun::split(endpoints, ','));
   HostedServersOptions options{rank, fleetrun::split(endpoints, ','), count_file(directory), {}, {}, {}, {}};
   options.server = [&](std::uint32_t server) {
     ServerOptions mine;
@@ -72,7 +82,11 @@ int serve(std::uint32_t rank, const std::string& directory, const std::string& e
     mine.durability.directory = directory;
     mine.durability.run = "run-0";
     mine.durability.interval = std::chrono::milliseconds(200);
+    mine.durability.served = words[4];
     mine.recover_within = std::chrono::seconds(60);
+    if (words[3] != "standbys") return mine;
+    mine.standby = standby_beside_at(server, addresses, {}, Transport::automatic);
+    mine.standby.idle = std::chrono::milliseconds(50);
     return mine;
   };
   options.rpc = [](std::uint32_t) { return RpcServerOptions{.held_by_launcher = true}; };
@@ -118,7 +132,8 @@ int push(std::uint32_t trainer, const std::string& endpoints) {
 /// A job of servers and trainers.
 class Job {
  public:
-  Job(std::string program, std::uint64_t seed) : program_(std::move(program)), random_(seed) {
+  Job(std::string program, std::uint64_t seed)
+      : program_(std::move(program)), random_(seed), has_standbys_(seed % 2 == 0) {
     for (std::uint32_t server = 0; server < kServers; ++server) {
       // Held as fleetrun holds them: nobody else gets them, and nothing listens here.
       ports_.push_back(std::make_unique<fleetrun::tests::PortLease>(SO_REUSEPORT));
@@ -135,7 +150,7 @@ class Job {
 
   bool run();
 
-  std::uint64_t resizes = 0, with_kill = 0, killed = 0, come_again = 0, pushes = 0, wrong = 0;
+  std::uint64_t resizes = 0, with_kill = 0, killed = 0, lost = 0, come_again = 0, pushes = 0, wrong = 0;
   std::vector<std::int64_t> pauses_us;  // the longest step of each trainer in a resize without a kill
 
  private:
@@ -149,13 +164,19 @@ class Job {
   void start(std::uint32_t rank) {
     const std::string number = std::to_string(rank), where = directory_.path().string();
     const std::string list = fleetrun::join(endpoints_, ",");
+    const char *standbys = has_standbys_ ? "standbys" : "", *served = served_.contains(rank) ? "run-0" : "";
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::execl(program_.c_str(), program_.c_str(), "serve", number.c_str(), where.c_str(), list.c_str(),
-              nullptr);
+              standbys, served, nullptr);
       ::_exit(127);
     }
     pids_[rank] = pid;
+  }
+  // Of whom each server is now; nobody's while that is being decided.
+  std::optional<std::uint32_t> process_of(std::uint32_t server) const {
+    const auto host = MoveNotes(directory_.path(), server).read(kHostNote, "run-0");
+    return host ? std::optional(host->process) : std::nullopt;
   }
   void start_wanted() {
     for (std::uint32_t rank = 0; rank < processes_; ++rank)
@@ -178,19 +199,24 @@ class Job {
   }
   bool has_moved() const {
     for (std::uint32_t server = 0; server < kServers; ++server) {
-      const auto host = read_note(directory_of_server(directory_.path(), server), kHostNote, "run-0");
-      if (!host || host->process != server % processes_) return false;
+      const bool is_back =
+          std::filesystem::exists(directory_of_server(directory_.path(), server) + "/manifest");
+      if (process_of(server) != server % processes_ || !is_back) return false;
     }
     return pids_.size() == processes_;
   }
   bool wait_until_moved(std::optional<Clock::time_point> kill_at);
-  void kill(pid_t victim);
+  bool could_be_handed_back(std::uint32_t server, std::uint32_t by) const;
+  void lose_directories(std::uint32_t process);
+  void kill(std::uint32_t process, pid_t victim);
   void die_pushing(std::uint32_t trainer);
   void train(std::uint32_t trainer, std::uint64_t seed);
   std::uint64_t count_wrong();
 
   std::string program_;
   std::mt19937_64 random_;
+  const bool has_standbys_;
+  std::set<std::uint32_t> served_;  // processes that have served: of which the launcher says so
   fleetrun::tests::TempDir directory_;
   std::vector<std::unique_ptr<fleetrun::tests::PortLease>> ports_;
   std::vector<std::string> endpoints_;
@@ -289,7 +315,36 @@ void Job::train(std::uint32_t trainer, std::uint64_t seed) {
   }
 }
 
-void Job::kill(pid_t victim) {
+// Whether the server's standby has all of it, in another process than `by`, where it stays.
+bool Job::could_be_handed_back(std::uint32_t server, std::uint32_t by) const {
+  const std::uint32_t holder = fleetrun::standby_beside(server, kServers);
+  const auto there = process_of(holder);
+  const std::string directory = directory_of_server(directory_.path(), server);
+  if (!there || *there == by || *there != holder % processes_ ||
+      std::filesystem::exists(directory + "/without-standby"))
+    return false;
+  const auto addresses = std::make_shared<ServerAddresses>(endpoints_);
+  const std::atomic<bool> never{false};
+  try {
+    std::vector<std::unique_ptr<Channel>> channels;
+    channels.push_back(standby_beside_at(server, addresses, {}, Transport::automatic).connect(never));
+    const Observer observer = make_observer(observer_options(), make_incarnation(), std::move(channels));
+    return fleetrun::tests::could_hand_back(observer.client->stat().front(), server);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// It stands still.
+void Job::lose_directories(std::uint32_t process) {
+  for (std::uint32_t server = 0; server < kServers; ++server) {
+    if (process_of(server) != process || !could_be_handed_back(server, process)) continue;
+    std::filesystem::remove_all(directory_of_server(directory_.path(), server));
+    ++lost;
+  }
+}
+
+void Job::kill(std::uint32_t process, pid_t victim) {
   if (pick(0, 1) == 1) {
     const std::uint32_t trainer = pick(0, kTrainers - 1);
     fates_[trainer] = Fate::is_asked;
@@ -298,6 +353,13 @@ void Job::kill(pid_t victim) {
     fates_[trainer] = Fate::pushes;
     wait_while(trainer, Fate::pushes);
   }
+  if (has_standbys_) {
+    ::kill(victim, SIGSTOP);
+    siginfo_t stopped;
+    ::waitid(P_PID, static_cast<id_t>(victim), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+    lose_directories(process);
+  }
+  served_.insert(process);
   ::kill(victim, SIGKILL);
   ++killed;
   // It is told by the end of the process, not by the signal.
@@ -312,7 +374,7 @@ bool Job::wait_until_moved(std::optional<Clock::time_point> kill_at) {
     if (kill_at && Clock::now() >= *kill_at) {
       auto victim = pids_.begin();
       std::advance(victim, pick(0, static_cast<std::uint32_t>(pids_.size()) - 1));
-      kill(victim->second);
+      kill(victim->first, victim->second);
       kill_at.reset();
     }
     reap();
@@ -366,8 +428,8 @@ bool Job::run() {
     ++resizes;
     const bool kills = pick(0, 1) == 1;
     with_kill += kills ? 1 : 0;
-    all_moved = wait_until_moved(kills ? std::optional(Clock::now() + std::chrono::milliseconds(pick(0, 400)))
-                                       : std::nullopt);
+    const std::chrono::milliseconds later{pick(0, has_standbys_ ? 800 : 400)};
+    all_moved = wait_until_moved(kills ? std::optional(Clock::now() + later) : std::nullopt);
     for (std::uint32_t trainer = 0; trainer < kTrainers && !kills && before != processes_; ++trainer)
       if (lives[trainer] == lives_[trainer]) pauses_us.push_back(longest_us_[trainer]);
   }
@@ -382,13 +444,12 @@ bool Job::run() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 5 && std::string(argv[1]) == "serve")
-    return serve(static_cast<std::uint32_t>(std::stoul(argv[2])), argv[3], argv[4]);
+  if (argc == 7 && std::string(argv[1]) == "serve") return serve({argv + 2, argv + argc});
   if (argc == 4 && std::string(argv[1]) == "push")
     return push(static_cast<std::uint32_t>(std::stoul(argv[2])), argv[3]);
   if (argc != 3) return 2;
   const std::uint64_t seed = std::stoull(argv[1]), sequences = std::stoull(argv[2]);
-  std::uint64_t resizes = 0, with_kill = 0, killed = 0, come_again = 0, pushes = 0, wrong = 0;
+  std::uint64_t resizes = 0, with_kill = 0, killed = 0, lost = 0, come_again = 0, pushes = 0, wrong = 0;
   std::vector<std::int64_t> pauses;
   for (std::uint64_t sequence = 0; sequence < sequences; ++sequence) {
     Job job(argv[0], seed + sequence);
@@ -402,17 +463,19 @@ int main(int argc, char** argv) {
     resizes += job.resizes;
     with_kill += job.with_kill;
     killed += job.killed;
+    lost += job.lost;
     come_again += job.come_again;
     pushes += job.pushes;
     wrong += job.wrong;
     pauses.insert(pauses.end(), job.pauses_us.begin(), job.pauses_us.end());
   }
   std::printf(
-      "%llu sequences, %llu resizes (%llu of them with a kill), %llu processes killed, %llu trainers "
-      "come again, %llu pushes, %llu rows wrong\n",
+      "%llu sequences, %llu resizes (%llu of them with a kill), %llu processes killed, %llu directories "
+      "lost, "
+      "%llu trainers come again, %llu pushes, %llu rows wrong\n",
       (unsigned long long)sequences, (unsigned long long)resizes, (unsigned long long)with_kill,
-      (unsigned long long)killed, (unsigned long long)come_again, (unsigned long long)pushes,
-      (unsigned long long)wrong);
+      (unsigned long long)killed, (unsigned long long)lost, (unsigned long long)come_again,
+      (unsigned long long)pushes, (unsigned long long)wrong);
   std::ranges::sort(pauses);
   if (!pauses.empty())
     std::printf(

@@ -11,20 +11,21 @@ using fleetrun::tests::text_of;
 
 TEST_CASE("a note is read as it was written, in the same run alone") {
   const TempDir directory;
-  const std::string path = directory.path().string();
-  CHECK_FALSE(read_note(path, kHostNote, "run-0"));
+  const MoveNotes notes(directory.path().string(), 7);
+  CHECK_FALSE(notes.read(kHostNote, "run-0"));
   const MoveNote note{3, 18'446'744'073'709'551'615u, "run-0"};
-  write_note(path, kHostNote, {1, 0, "run-0"});
-  write_note(path, kHostNote, note);
-  CHECK(read_note(path, kHostNote, "run-0") == note);
-  CHECK_FALSE(read_note(path, kHostNote, "run-1"));
-  CHECK_FALSE(read_note(path, kWantedNote, "run-0"));
-  write_note(path, kHostNote, {3, 1, ""});
-  CHECK(read_note(path, kHostNote, "") == MoveNote{3, 1, ""});
-  remove_note(path, kHostNote);
-  CHECK_FALSE(read_note(path, kHostNote, ""));
-  directory.write("host", "half a no");
-  CHECK_FALSE(read_note(path, kHostNote, ""));
+  notes.write(kHostNote, {1, 0, "run-0"});
+  notes.write(kHostNote, note);
+  CHECK(notes.read(kHostNote, "run-0") == note);
+  CHECK_FALSE(notes.read(kHostNote, "run-1"));
+  CHECK_FALSE(notes.read(kWantedNote, "run-0"));
+  CHECK_FALSE(MoveNotes(directory.path().string(), 0).read(kHostNote, "run-0"));
+  notes.write(kHostNote, {3, 1, ""});
+  CHECK(notes.read(kHostNote, "") == MoveNote{3, 1, ""});
+  notes.remove(kHostNote);
+  CHECK_FALSE(notes.read(kHostNote, ""));
+  directory.write("host-7", "half a no");
+  CHECK_FALSE(notes.read(kHostNote, ""));
 }
 
 TEST_CASE("the number of processes is a number from 1") {

@@ -9,6 +9,7 @@
 
 using namespace fleetrun::ps;
 using fleetrun::Environ;
+using fleetrun::standby_beside;
 using fleetrun::standby_now;
 using fleetrun::standby_of;
 using fleetrun::tests::text_of;
@@ -28,6 +29,16 @@ TEST_CASE("a standby is on another host where there is one, and each server hold
   CHECK(holders.size() == 4);
   CHECK(standby_of(2, {"a:1", "b:1", "b:2"}) == 0);
   CHECK(text_of([] { standby_of(0, {"a:1"}); }) == "a server's standby is another server, and there is one");
+}
+
+TEST_CASE("the standby of a server that moves is in another process, whatever their number") {
+  for (std::uint32_t servers = 2; servers <= 9; ++servers)
+    for (std::uint32_t processes = 2; processes <= servers; ++processes)
+      for (std::uint32_t rank = 0; rank < servers; ++rank) {
+        CHECK(standby_beside(rank, servers) < servers);
+        CHECK(standby_beside(rank, servers) % processes != rank % processes);
+      }
+  CHECK(text_of([] { standby_beside(0, 1); }) == "a server's standby is another server, and there is one");
 }
 
 const std::vector<std::string> kTwo{"127.0.0.1:1", "127.0.0.1:2"};
