@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
@@ -78,8 +79,45 @@ Kernel prepare_softmax_gradient(const Preparation& p) {
   };
 }
 
+/// log(softmax(x)), of the values as they are and not of their shares: near 0 those have lost what is left.
+Kernel prepare_log_softmax(const Preparation& p) {
+  return [x = p.input(0), out = p.output(0)] {
+    out->resize(DataType::float32, x->shape());
+    out->offsets = x->offsets;
+    const std::size_t classes = classes_of(*x);
+    const auto in = x->values<float>();
+    const auto to = out->values<float>();
+    for (std::size_t at = 0; at < in.size(); at += classes) {
+      const float max = *std::max_element(&in[at], &in[at] + classes);
+      float total = 0.0f;
+      for (std::size_t c = at; c < at + classes; ++c) {
+        to[c] = depth(in[c], max);
+        total += std::exp(to[c]);
+      }
+      const float log_total = std::log(total);
+      for (std::size_t c = at; c < at + classes; ++c) to[c] -= log_total;
+    }
+  };
+}
+
+/// (Out, dOut) -> dX, also of a value that was too deep
+Kernel prepare_log_softmax_gradient(const Preparation& p) {
+  return [y = p.input(0), g = p.input(1), dx = p.output(0)] {
+    dx->resize(DataType::float32, y->shape());
+    const std::size_t classes = classes_of(*y);
+    const auto out = y->values<float>();
+    const auto gradient = g->values<float>();
+    const auto to = dx->values<float>();
+    for (std::size_t at = 0; at < out.size(); at += classes) {
+      const float total = std::accumulate(&gradient[at], &gradient[at] + classes, 0.0f);
+      for (std::size_t c = at; c < at + classes; ++c) to[c] = gradient[c] - std::exp(out[c]) * total;
+    }
+  };
+}
+
+/// Of softmax and log_softmax
 void softmax_gradient(GradientBuilder& builder) {
-  builder.append({.type = "softmax_grad",
+  builder.append({.type = builder.op().type + "_grad",
                   .inputs = {builder.op().outputs[0], builder.output_gradient(0)},
                   .outputs = {builder.input_gradient(0)},
                   .attributes = {}});
@@ -364,6 +402,26 @@ void softmax_gradient_gradient(GradientBuilder& builder) {
                   .attributes = {}});
 }
 
+/// Of (Out, dOut) -> dX = dOut - exp(Out) * s(dOut), s(z) being the sum of z: dOut gets
+/// ddX - s(ddX * exp(Out)), and Out -ddX * exp(Out) * s(dOut).
+void log_softmax_gradient_gradient(GradientBuilder& builder) {
+  const Operator op = builder.op();
+  const std::string &y = op.inputs[0], &g = op.inputs[1], ddx = builder.output_gradient(0);
+  const auto sum = [&](const std::string& z) {
+    return append_new(builder, "sum", {z}, {{"axis", std::vector<std::int64_t>{-1}}, {"keepdim", true}});
+  };
+  const std::string part = append_new(builder, "elementwise_mul", {ddx, append_new(builder, "exp", {y})});
+  builder.append({.type = "elementwise_sub",
+                  .inputs = {ddx, sum(part)},
+                  .outputs = {builder.input_gradient(1)},
+                  .attributes = {}});
+  if (!builder.wants(0)) return;
+  builder.append({.type = "scale",
+                  .inputs = {append_new(builder, "elementwise_mul", {part, sum(g)})},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = {{"scale", -1.0}}});
+}
+
 /// Of (X, Label, dOut) -> dX = dOut * (sigmoid(X) - Label).
 void logit_gradient_gradient(GradientBuilder& builder) {
   const Operator op = builder.op();
@@ -410,6 +468,12 @@ std::span<const OperatorDefinition> loss_operators() {
        softmax_gradient,
        {"(X) -> Out", "exp(x) / sum of exp(x) along an axis", "axis = -1 (the last, the only one there is)"}},
       {"softmax_grad", infer_gradient, prepare_softmax_gradient, softmax_gradient_gradient},
+      {"log_softmax",
+       infer_softmax,
+       prepare_log_softmax,
+       softmax_gradient,
+       {"(X) -> Out", "log of softmax(x) along an axis", "axis = -1 (the last, the only one there is)"}},
+      {"log_softmax_grad", infer_gradient, prepare_log_softmax_gradient, log_softmax_gradient_gradient},
       {"cross_entropy",
        infer_cross_entropy,
        prepare_cross_entropy,

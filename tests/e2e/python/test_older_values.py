@@ -134,13 +134,17 @@ losses = [
     functional.cross_entropy(x, label, reduction="none"), functional.cross_entropy(x, soft, soft_label=True,
                                                                                    reduction="none"),
     functional.cross_entropy(shares, label, use_softmax=False, reduction="none")]
-slope = paddle.static.gradients(losses[0], x)
+logs = functional.log_softmax(x)
+slope = paddle.static.gradients(losses[0], x) + paddle.static.gradients(logs[:, 1], x)
 given = {"x": np.array([[0, -100, 3], [0, -63.5, 0]], "float32"), "label": np.array([[1], [1]])}
-found = paddle.static.Executor().run(feed=given, fetch_list=[shares, *losses, *slope])
+found = paddle.static.Executor().run(feed=given, fetch_list=[shares, *losses, *slope, logs])
 np.testing.assert_allclose(found[0][0], [4.7425874e-02, 1.5277489e-28, 9.5257413e-01], rtol=1e-5)
 for loss in found[1:4]:
     np.testing.assert_allclose(loss.ravel(), [64.048584, 64.193146], rtol=1e-6)
 np.testing.assert_allclose(found[4], [[4.7425874e-02, -1.0, 9.5257413e-01], [0.5, -1.0, 0.5]], rtol=1e-5)
+np.testing.assert_allclose(found[5], -found[4], rtol=1e-5)
+np.testing.assert_allclose(found[6], [[-3.0485873, -64.048584, -0.0485873], [-0.6931472, -64.193146, -0.6931472]],
+                           rtol=1e-5)
 """)
 
 

@@ -103,7 +103,9 @@ def log_softmax(
 ) -> Variable:
     """log(softmax(x)) along `axis`, without overflow."""
     x = x if dtype is None else tensor.cast(x, dtype)
-    return x - tensor.logsumexp(x, axis, keepdim=True)
+    if x.dtype != "float32" or not x.ndim:
+        return x - tensor.logsumexp(x, axis, keepdim=True)
+    return _along_last(axis, x, lambda last: framework.append("log_softmax", "log_softmax", [last]))
 
 
 def _along_last(axis, x, function):

@@ -188,6 +188,7 @@ std::vector<Row> lookup_and_loss_rows() {
        {{.shape = {6, 3}}, {.shape = {5, 2}, .labels = 3, .differentiated = false}},
        {{"padding_idx", std::int64_t{1}}}},
       {"softmax", {{.shape = {4, 3}}}},
+      {"log_softmax", {{.shape = {4, 3}}}},
       {"cross_entropy", {{.shape = {4, 3}}, kLabels3}},
       {"cross_entropy", {{.shape = {4, 3}}, {.shape = {4}, .labels = 3, .differentiated = false}}},
       {"cross_entropy", {{.shape = {4, 3}}, kLabels3}, {{"ignore_index", std::int64_t{1}}}},
