@@ -78,12 +78,15 @@ void read_text(std::span<const std::byte> bytes) {
 }
 
 void read_note_of(std::span<const std::byte> bytes) {
-  scratch_file(bytes);
-  const auto note = read_note(kScratch, scratch_name().c_str(), "run");
-  if (!note) return;
-  write_note(kScratch, scratch_name().c_str(), *note);
-  if (read_note(kScratch, scratch_name().c_str(), "run") != note)
-    broken("a note is not read as it is written");
+  constexpr std::uint32_t server = 7;
+  const MoveNotes notes(kScratch, server);
+  const std::string path = scratch_file(bytes), what = scratch_name();
+  std::rename(path.c_str(), (path + "-" + std::to_string(server)).c_str());
+  if (const auto note = notes.read(what.c_str(), "run")) {
+    notes.write(what.c_str(), *note);
+    if (notes.read(what.c_str(), "run") != note) broken("a note is not read as it is written");
+  }
+  notes.remove(what.c_str());
 }
 
 void read_row(std::string_view line) {
