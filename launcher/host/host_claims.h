@@ -31,8 +31,6 @@ class HostClaims {
   /// Holds these for `pod`, too, and lets others choose. Where the file cannot be written, nothing is held.
   void hold(const std::string& pod, const std::set<std::string>& what) noexcept;
   void let_choose() noexcept { choosing_.reset(); }
-  /// Another process of this job, which has this one's descriptors, goes on holding them.
-  void hand_over() noexcept { own_.reset(); }
 
  private:
   void read();
