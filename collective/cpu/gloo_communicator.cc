@@ -128,7 +128,7 @@ class GlooCommunicator : public Communicator {
 
 void GlooCommunicator::make(const Call& call) {
   if (failure_) throw separate_copy(*failure_);
-  deadline_ = Clock::now() + options_.call_within;
+  deadline_ = Clock::now() + options_.call_within.time();
   try {
     if (call.kind == CallKind::send)
       send(call);
@@ -209,7 +209,7 @@ void GlooCommunicator::compare(const CallTag& theirs, int whose) {
 }
 
 void GlooCommunicator::be_late() {
-  const std::string within = ", within " + std::to_string(options_.call_within.count()) + " ms";
+  const std::string within = ", within " + std::to_string(options_.call_within.time().count()) + " ms";
   const int awaited = links_.awaited();
   if (neighbours_ && neighbours_->completions.receives == 0)
     throw Error(ErrorKind::timeout,

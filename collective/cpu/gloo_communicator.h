@@ -26,6 +26,7 @@
 #include <string>
 
 #include "collective/base/communicator.h"
+#include "collective/base/time_limit.h"
 #include "collective/store/store.h"
 #include "runtime/connect/access.h"
 
@@ -38,7 +39,7 @@ struct GlooOptions {
   std::string address = "127.0.0.1";
   Access access = {};
   std::chrono::milliseconds meet_within{60'000};
-  std::chrono::milliseconds call_within{600'000};
+  TimeLimit call_within{std::chrono::minutes(10)};
   /// all_reduce takes fewer steps until here; the same on all ranks.
   std::size_t small_bytes = 64 * 1024;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collective/base/communicator.h"
+#include "collective/base/time_limit.h"
 #include "collective/store/store.h"
 
 namespace fleetrun::collective {
@@ -23,7 +24,7 @@ struct SharedOptions {
   /// How long to wait for all ranks to meet.
   std::chrono::milliseconds meet_within{60'000};
   /// How long a call waits for the other ranks.
-  std::chrono::milliseconds call_within{600'000};
+  TimeLimit call_within{std::chrono::minutes(10)};
   // What follows is rank 0's for all.
   std::size_t slot_bytes = 256 * 1024;     // a rank puts so much in at once; each has four such slots
   std::size_t message_bytes = 256 * 1024;  // of send and receive; each rank has four such buffers

@@ -30,10 +30,10 @@ std::string kept(std::span<const char> place) {
 
 }  // namespace
 
-SharedGroup::SharedGroup(SharedSegment& segment, Place place, std::chrono::milliseconds call_within)
+SharedGroup::SharedGroup(SharedSegment& segment, Place place, TimeLimit call_within)
     : segment_(&segment),
       place_(std::move(place)),
-      call_within_(call_within),
+      call_within_(std::move(call_within)),
       spins_(segment.head().spins != 0) {}
 
 void SharedGroup::relax() noexcept {

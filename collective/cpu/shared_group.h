@@ -18,6 +18,7 @@
 #include <string>
 
 #include "collective/base/communicator.h"
+#include "collective/base/time_limit.h"
 #include "collective/cpu/shared_segment.h"
 
 namespace fleetrun::collective {
@@ -26,7 +27,7 @@ class SharedGroup {
  public:
   using Clock = std::chrono::steady_clock;
 
-  SharedGroup(SharedSegment& segment, Place place, std::chrono::milliseconds call_within);
+  SharedGroup(SharedSegment& segment, Place place, TimeLimit call_within);
 
   SharedSegment& segment() noexcept { return *segment_; }
   const Place& place() const noexcept { return place_; }
@@ -66,7 +67,7 @@ class SharedGroup {
   bool has_left(int rank) noexcept { return of(rank).has_left.load(std::memory_order_acquire) != 0; }
   /// This rank makes no more calls.
   void leave() noexcept;
-  std::chrono::milliseconds call_within() const noexcept { return call_within_; }
+  std::chrono::milliseconds call_within() const noexcept { return call_within_.time(); }
 
  private:
   static constexpr std::chrono::microseconds kSpin{10};
@@ -122,7 +123,7 @@ class SharedGroup {
 
   template <class Holds>
   bool sleep(int at, int whom, std::optional<Clock::time_point>& deadline, const Holds& holds) {
-    if (!deadline) deadline = Clock::now() + call_within_;
+    if (!deadline) deadline = Clock::now() + call_within();
     SharedRank& words = of(at);
     const Sleeper sleeper(words.sleepers);
     for (;;) {
@@ -148,7 +149,7 @@ class SharedGroup {
 
   SharedSegment* segment_;
   Place place_;
-  std::chrono::milliseconds call_within_;
+  TimeLimit call_within_;
   bool spins_;
   int crowded_ = 0;  // waits that are still to sleep at once
   std::mutex failing_;

@@ -102,7 +102,7 @@ struct World::State : std::enable_shared_from_this<World::State> {
   std::unique_ptr<Communicator> connect_alike(const Place& place, const std::string& name,
                                               const RankGroup& group, Store& store,
                                               const CommunicatorOptions& spec) const;
-  std::chrono::milliseconds call_within(const CommunicatorOptions& spec) const;
+  TimeLimit call_within(const CommunicatorOptions& spec) const;
   std::chrono::milliseconds meet_within(const CommunicatorOptions& spec) const;
   std::unique_ptr<Communicator> watch(std::unique_ptr<Communicator> inner, const std::vector<int>& ranks);
   std::string wait(const std::string& name, Clock::time_point deadline, const std::function<void()>& concern);
@@ -238,13 +238,13 @@ void World::State::check_meeting(const std::string& name, const std::vector<int>
   }
 }
 
-std::chrono::milliseconds World::State::call_within(const CommunicatorOptions& spec) const {
+TimeLimit World::State::call_within(const CommunicatorOptions& spec) const {
   return spec.call_within.value_or(options.call_within);
 }
 
 /// Ranks meet in their first call, which has its time.
 std::chrono::milliseconds World::State::meet_within(const CommunicatorOptions& spec) const {
-  return spec.meet_within.value_or(std::min(options.meet_within, call_within(spec)));
+  return spec.meet_within.value_or(std::min(options.meet_within, call_within(spec).time()));
 }
 
 /// Of `members`, which are places in the group `place`; this rank is among them.

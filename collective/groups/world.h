@@ -21,6 +21,7 @@
 
 #include "collective/base/communicator.h"
 #include "collective/base/grouping.h"
+#include "collective/base/time_limit.h"
 #include "runtime/connect/access.h"
 
 namespace fleetrun {
@@ -62,7 +63,7 @@ struct CommunicatorOptions {
   /// Consecutive ranks that form an inner group; 0: the ranks of a host do.
   int inner_size = 0;
   std::optional<Transport> transport = {};  // another one than the world's
-  std::optional<std::chrono::milliseconds> call_within = {};
+  std::optional<TimeLimit> call_within = {};
   /// For its ranks to come; nothing: the shorter one of the world's time and `call_within`.
   std::optional<std::chrono::milliseconds> meet_within = {};
 };
@@ -74,7 +75,8 @@ struct GroupRendezvous {
   std::string prefix;  // of the group's own names in the store
   /// Where it is to work in two levels: its inner groups; else empty.
   std::vector<std::vector<int>> inner_groups;
-  std::chrono::milliseconds meet_within, call_within;
+  std::chrono::milliseconds meet_within;
+  TimeLimit call_within;
 };
 using Connect = std::function<std::unique_ptr<Communicator>(const GroupRendezvous&)>;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collective/base/communicator.h"
+#include "collective/base/time_limit.h"
 #include "collective/store/store.h"
 
 namespace fleetrun::collective {
@@ -26,7 +27,7 @@ struct GpuOptions {
   /// Every call is compared between the ranks, on the GPU.
   bool checks_calls = true;
   std::chrono::milliseconds meet_within{std::chrono::minutes(5)};
-  std::chrono::milliseconds call_within{std::chrono::minutes(30)};
+  TimeLimit call_within{std::chrono::minutes(30)};
 };
 
 /// Whether this fleetrun was built with NCCL; nothing is loaded.

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "collective/base/communicator.h"
+#include "collective/base/time_limit.h"
 #include "collective/nccl/nccl_library.h"
 #include "collective/store/store.h"
 
@@ -36,7 +37,7 @@ struct NcclOptions {
   cudaStream_t caller_stream = nullptr;
   std::chrono::milliseconds meet_within{std::chrono::minutes(5)};
   /// For a call, from when it is the first that is under way.
-  std::chrono::milliseconds call_within{std::chrono::minutes(30)};
+  TimeLimit call_within{std::chrono::minutes(30)};
   bool checks_calls = true;
   std::chrono::milliseconds publish_every{std::chrono::seconds(1)};
   /// How often the calls under way are looked at: NCCL tells its errors only when asked.

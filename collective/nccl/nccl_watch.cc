@@ -142,7 +142,7 @@ void NcclSession::look(Lock& lock) {
   if (under_way_.empty() || failure_) return;
   look_at_nccl(lock);
   if (under_way_.empty() || failure_) return;
-  if (Clock::now() - std::max(first_since_, under_way_.front()->began) > options_.call_within)
+  if (Clock::now() - std::max(first_since_, under_way_.front()->began) > options_.call_within.time())
     give_up_on_first(lock);
 }
 
@@ -185,7 +185,7 @@ void NcclSession::look_at_nccl(Lock& lock) {
 void NcclSession::give_up_on_first(Lock& lock) {
   const std::shared_ptr<NcclCall> late = under_way_.front();
   const std::string what = "group " + place_.group + ": " + late->what + ", has not ended within " +
-                           seconds_text(options_.call_within) + ": ";
+                           seconds_text(options_.call_within.time()) + ": ";
   if (late->peer) {
     return fail(Error(ErrorKind::timeout, what + "rank " + std::to_string(*late->peer) + " did not come"),
                 lock);

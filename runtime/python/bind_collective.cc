@@ -214,14 +214,14 @@ std::shared_ptr<World> join_world(const std::optional<std::map<std::string, std:
   return *world;
 }
 
+std::optional<std::chrono::milliseconds> milliseconds(std::optional<double> seconds) {
+  if (!seconds) return {};
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
+}
+
 GroupPtr make_group(const std::shared_ptr<World>& world, const std::string& name,
                     const std::vector<int>& ranks, std::optional<bool> hierarchical, int inner_size,
                     std::optional<double> call_within, std::optional<double> meet_within) {
-  const auto milliseconds = [](std::optional<double> seconds) {
-    std::optional<std::chrono::milliseconds> time;
-    if (seconds) time = std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000));
-    return time;
-  };
   CommunicatorOptions options;
   options.hierarchical = hierarchical;
   options.inner_size = inner_size;
@@ -333,7 +333,11 @@ void bind_collective(py::module_& module) {
            "where the ranks' calls differ.")
       .def("start", start_call, "call"_a, "stream"_a = py::none(),
            "Starts the call; stream: the cudaStream_t that it comes after.")
-      .def("abort", [](Group& self, const std::string& why) { self.abort(Error(ErrorKind::network, why)); });
+      .def("abort", [](Group& self, const std::string& why) { self.abort(Error(ErrorKind::network, why)); })
+      .def(
+          "set_call_within",
+          [](Group& self, double seconds) { self.set_call_within(*milliseconds(seconds)); }, "seconds"_a,
+          "How long a call to come may take, where it was made with a call_within.");
   py::class_<Interruption, std::shared_ptr<Interruption>>(module, "Interruption",
                                                           "Ends meetings of ranks that are under way.")
       .def(py::init<>())

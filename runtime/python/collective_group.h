@@ -2,6 +2,7 @@
 // make, the world that it lies in, and the thread on which the interpreter's main thread waits for its calls.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,10 @@ class Group {
   collective::Communicator& of(std::optional<int> device);
   bool has(int device);
   void abort(const Error& why) noexcept;
+  /// For the calls to come, and those under way on a GPU. Does nothing where it was made without a limit.
+  void set_call_within(std::chrono::milliseconds time) noexcept {
+    if (options_.call_within) options_.call_within->set(time);
+  }
   /// For Ctrl-C: the call under way fails, here and elsewhere.
   void interrupt() noexcept {
     abort(Error(ErrorKind::network, "this rank was interrupted in a collective call"));

@@ -813,6 +813,8 @@ class Communicator():
     def rank(self) -> int: ...
     def run(self, call: Call) -> None:
         """Makes the call. Throws: Error(network) naming a rank that is gone, Error(config) where the ranks' calls differ."""
+    def set_call_within(self, seconds: float) -> None:
+        """How long a call to come may take, where it was made with a call_within."""
     @property
     def size(self) -> int: ...
     def start(self, call: Call, stream: typing.Optional[int] | None = None) -> StartedCall:

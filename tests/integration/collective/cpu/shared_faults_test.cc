@@ -149,7 +149,9 @@ TEST_CASE("ranks that do not come are named at the deadline, to all, also when t
       "timeout: group test: ranks 1, 3 did not come to barrier, its call 0, within 50 ms";
   check_all(outcomes({[&] { barrier(*ranks[0]); }, [&] { barrier(*ranks[2]); }}), wanted);
   check_all(outcomes({[&] { barrier(*ranks[1]); }, [&] { barrier(*ranks[3]); }}), wanted);
-  const Ranks pair = meet(2, {.call_within = 50ms});
+  const TimeLimit limit = 10min;
+  const Ranks pair = meet(2, {.call_within = limit});
+  limit.set(50ms);
   char value = 0;
   CHECK(error_of([&] {
           receive(*pair[0], {&value, 1, DataType::int8}, 1);
