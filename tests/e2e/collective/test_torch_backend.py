@@ -40,8 +40,8 @@ def test_ddp_fsdp2_and_dtensor_are_bit_for_bit_as_over_gloo(torch_python, versio
     done, logs = job(torch_python, tmp_path, [cases, tmp_path])
     assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
     for log in logs:
-        for part in ("every_call", "coalesced", "sparse", "sparse_rows", "tagged", "monitored", "ddp",
-                     "compiled", "uneven", "fsdp2", "dtensor"):
+        for part in ("every_call", "coalesced", "sparse", "sparse_rows", "tagged", "monitored", "told",
+                     "ddp", "compiled", "uneven", "fsdp2", "dtensor"):
             assert f"ok {part}" in log
         assert "done" in log
 
@@ -340,3 +340,65 @@ print("done")
     assert "a work has Timed out after 1 s" in said[0][7], said
     for last in (said[0][8], said[1][1]):
         assert "was let go" in last or "has left" in last, said
+
+
+def test_a_group_has_another_time_limit_and_is_aborted(torch_python, version, tmp_path):
+    if version < OLDEST:
+        pytest.skip(f"PyTorch {version} does not have the backend")
+    (tmp_path / "train.py").write_text("""
+import datetime
+import torch
+import torch.distributed as td
+import fleetrun.distributed.torch_backend
+
+def fails(call):
+    try:
+        call()
+    except RuntimeError as error:
+        print("said:", " ".join(str(error).split()), flush=True)
+
+td.init_process_group("fleetrun")
+rank, pair, second = td.get_rank(), [torch.tensor([1.0]), torch.ones(1)], datetime.timedelta(seconds=1)
+late, early, gone = [td.new_group([0, 1], timeout=each) for each in (200 * second, second / 2, 200 * second)]
+for group in (late, early):
+    td.all_reduce(pair[0], group=group)
+td.send(pair[0], 1, group=late) if rank == 0 else td.recv(pair[0], 0, group=late)
+late.set_timeout(second)
+early.set_timeout(100 * second)
+assert (late.options._timeout, early.options._timeout) == (second, 100 * second)
+if rank == 0:
+    fails(lambda: td.recv(pair[0], 1, group=late))
+    fails(lambda: td.all_reduce(pair[0], group=late))
+td.barrier()
+if rank == 1:
+    started = td.all_reduce(pair[1], group=early, async_op=True)
+    fails(lambda: started.wait(second))                    # longer than its first limit
+td.barrier()
+if rank == 0:
+    td.all_reduce(pair[1], group=early)
+else:
+    started.wait()
+assert pair[1] == 2
+gone.register_abort_hook(1, lambda: print("the hook was called", flush=True))
+if rank == 0:
+    td.barrier()
+    gone.abort()
+    fails(lambda: td.all_reduce(pair[0], group=gone))
+else:
+    td.barrier()
+    fails(lambda: td.all_reduce(torch.ones(1), group=gone))
+td.barrier()
+td.distributed_c10d._abort_process_group()
+td.init_process_group("fleetrun")
+td.all_reduce(pair[1])
+print("done", pair[1].item())
+""", encoding="utf-8")
+    done, logs = job(torch_python, tmp_path, [tmp_path / "train.py"])
+    everything = done.stdout + done.stderr + "".join(logs)
+    assert done.returncode == 0 and all("done 4.0" in log for log in logs), everything
+    said = [[line for line in log.splitlines() if line.startswith("said:")] for log in logs]
+    assert "rank 1 has not sent 4 bytes with tag 0, timeout of 1 s" in said[0][0], said
+    assert "did not come" in said[0][1] and "Timed out after 1 s" in said[0][1], said
+    assert "a work has Timed out after 1 s" in said[1][0], said
+    assert "a rank has aborted group" in said[0][2] and "a rank has aborted group" in said[1][1], said
+    assert logs[0].index("the hook was called") < logs[0].index("a rank has aborted"), logs

@@ -106,7 +106,15 @@ def sparse():
         shape = [5] * indices.shape[0] + [2]
         got.append(torch.sparse_coo_tensor(indices, values, shape))
         td.all_reduce(got[-1])
-    return [each.to_dense() for each in got]
+    crossed, message = torch.sparse_coo_tensor([[rank]], [1.0], [2]), torch.ones(1) * rank
+    if rank == 1:
+        td.recv(message, 0)
+    work = td.all_reduce(crossed, async_op=True)           # of rank 0, before it sends
+    if rank == 0:
+        td.send(message, 1)
+    td.all_reduce(got[-1])                                 # waits for the one before
+    work.wait()
+    return [each.to_dense() for each in got] + [crossed.to_dense(), message]
 
 
 def sparse_rows():
@@ -241,6 +249,45 @@ def refused():
     return [torch.ones(1)]
 
 
+def told():
+    """What functions hear of the calls that asked for it, and how many calls there were."""
+    group, said = td.group.WORLD, []
+    if not hasattr(group, "register_pre_hook"):
+        return [torch.ones(1)]
+
+    def before(call):
+        given, taken = ([list(each.shape) for each in tensors]
+                        for tensors in (call.input_tensors, call.output_tensors))
+        said.append([call.name.name, call.async_op, call.root, call.op_id, given, taken])
+
+    def after(call):
+        said.append([call.name.name, call.async_op, call.op_id, call.work is None])
+
+    pair = [torch.ones(2), torch.ones(2)]
+    calls = (lambda: td.all_reduce(pair[0]), lambda: td.all_reduce(pair[0], async_op=True).wait(),
+             lambda: td.all_reduce_coalesced(pair), lambda: td.broadcast(pair[0], 1),
+             lambda: td.reduce(pair[0], 1), lambda: td.all_gather(pair, torch.ones(2)),
+             lambda: td.all_gather_into_tensor(torch.ones(4), pair[0]),
+             lambda: td.gather(torch.ones(2), pair if rank == 1 else None, dst=1),
+             lambda: td.scatter(torch.ones(2), pair if rank == 1 else None, src=1),
+             lambda: td.reduce_scatter_tensor(torch.ones(1), pair[0]),
+             lambda: td.all_to_all([torch.ones(2)] * 2, pair),
+             lambda: td.all_to_all_single(torch.ones(2), pair[0], [1, 1], [1, 1]), td.barrier,
+             lambda: td.send(pair[0], 1) if rank == 0 else td.recv(pair[0], 0),
+             lambda: td.send(pair[0], 1) if rank == 0 else td.recv(pair[0]),
+             lambda: group.broadcast(pair[0], 1).wait())
+    group.register_pre_hook(2, before)
+    group.register_post_hook(7, after)
+    counts = [group._get_sequence_number_for_group()]
+    for call in calls:
+        call()
+        counts.append(group._get_sequence_number_for_group() - counts[0])
+    group.unregister_pre_hook(2)
+    group.unregister_post_hook(7)
+    td.all_reduce(pair[0])
+    return [torch.tensor(counts[1:]), *(torch.tensor([*repr(each).encode()]) for each in said)]
+
+
 def pipeline():
     """Stages on two ranks, whose messages PyTorch sends over groups that it splits off."""
     from torch.distributed.pipelining import PipelineStage, Schedule1F1B
@@ -330,8 +377,8 @@ def dtensor():
     return [product.full_tensor(), moved.to_local()]
 
 
-PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, crossed, profiled, forms, refused, pipeline,
-         monitored, ddp, builtin_hooks, compiled, uneven, fsdp2, dtensor)
+PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, crossed, profiled, forms, refused, told,
+         pipeline, monitored, ddp, builtin_hooks, compiled, uneven, fsdp2, dtensor)
 
 
 def results(backend, folder):

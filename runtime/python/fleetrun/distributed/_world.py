@@ -40,6 +40,7 @@ class Group:
         self._communicator: Any = None
         self._channels: dict[tuple[int, int], Channel] = {}
         self._mailbox: Mailbox | None = None
+        self._beside: dict[str, Any] = {}
         self._purposes = itertools.count()
         self.id = number
         self.ranks = list(ranks)
@@ -65,6 +66,28 @@ class Group:
     def call_within(self) -> float | None:
         """Seconds that a call may take, None: what the environment says."""
         return self._options.get("call_within")
+
+    def set_call_within(self, seconds: float) -> None:
+        """What calls and messages to come may take; that of incoming messages is their receives' own."""
+        self._options = {**self._options, "call_within": seconds}
+        if self._mailbox is not None:
+            self._mailbox.within = seconds
+        for communicator in self._own_communicators():
+            communicator.set_call_within(seconds)
+
+    def _own_communicators(self):
+        sending = [
+            each.communicator for (source, _), each in self._channels.items() if source == self._world.rank
+        ]
+        return [each for each in (self._communicator, *self._beside.values(), *sending) if each is not None]
+
+    def abort(self, why: str) -> None:
+        """The calls under way and all later ones fail, on the ranks that can be reached too."""
+        for communicator in (self._communicator, *self._beside.values()):
+            if communicator is not None:
+                communicator.abort(why)
+        for channel in self._channels.values():
+            channel.end(why)
 
     def is_member(self) -> bool:
         """Whether this process is one of its ranks."""
@@ -106,6 +129,13 @@ class Group:
             for _ in range(count)
         ]
 
+    def beside(self, purpose: str) -> _native.Communicator:
+        """One more communicator, whose calls do not wait for others of the group; made by the first call."""
+        if purpose not in self._beside:
+            self._world.check_fed(self)
+            (self._beside[purpose],) = self.new_communicators(purpose, 1, self._options)
+        return self._beside[purpose]
+
     def channel(self, source: int, target: int, within: float | None = None) -> Channel:
         """The messages from one of the job's ranks to another; this process is one of them. within: seconds
         to meet and for a call, in the place of the group's."""
@@ -134,6 +164,7 @@ class Group:
     def close(self) -> None:
         """Lets the communicator and the channels go."""
         self._communicator = None
+        self._beside = {}
         self._purposes = itertools.count()
         if self._mailbox is not None:
             self._mailbox.close()

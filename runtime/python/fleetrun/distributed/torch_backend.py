@@ -34,10 +34,11 @@ from fleetrun.distributed._membership import the_member
 from fleetrun.distributed._torch_ends import Ends, note
 from fleetrun.distributed._torch_forms import in_every_form
 from fleetrun.distributed._torch_gloo import stand_in_where_asked, warn_of_ignite
+from fleetrun.distributed._torch_hooks import Told, told
 from fleetrun.distributed._torch_meeting import meet_over_environment
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
 from fleetrun.distributed._torch_profile import recorded
-from fleetrun.distributed._torch_sparse import sum_sparse
+from fleetrun.distributed._torch_sparse import SparseSums
 from fleetrun.distributed._torch_tensors import (
     apart,
     bytes_of,
@@ -67,13 +68,14 @@ _SMALL_BYTES = 256 * 1024
 
 
 @leave_untraced
-class ProcessGroup(torch_distributed.ProcessGroup):
+@told
+class ProcessGroup(Told):
     """What torch.distributed calls; `group` has the ranks in its order."""
 
     supports_splitting = True
     # What PyTorch's own property asks of a native backend, which there is none of here.
-    supports_abort_hooks = supports_coalescing = supports_completion_hooks = supports_reconfigure = False
-    supports_shrinking = supports_tensor_alloc = supports_window = False
+    supports_coalescing = supports_completion_hooks = supports_reconfigure = supports_shrinking = False
+    supports_tensor_alloc = supports_window = use_pg_for_symm_mem_rendezvous = False
 
     def __init__(self, rank: int, size: int, group: Group, name: str, asked_as: str, store: Any) -> None:
         super().__init__(rank, size)
@@ -82,6 +84,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         self._store = store
         self._group = group
         self._ends = Ends(group)
+        self._sparse = SparseSums(group)
         self._monitor = Monitor()
 
     def getBackendName(self) -> str:
@@ -133,8 +136,19 @@ class ProcessGroup(torch_distributed.ProcessGroup):
     def shutdown(self) -> None:
         """Lets the group go: torch.distributed.destroy_process_group."""
         self._ends.close()
+        self._sparse.close()
         self._group.close()
         the_world.groups.pop(self._group.id, None)
+
+    def abort(self) -> None:
+        """The calls under way fail, and all later ones, on the other ranks too."""
+        super().abort()
+        self._group.abort(f"a rank has aborted {self._group.name}")
+        the_world.groups.pop(self._group.id, None)
+
+    def set_timeout(self, timeout: datetime.timedelta) -> None:
+        """What calls to come may take, of this rank."""
+        self._group.set_call_within(timeout.total_seconds())
 
     def _get_backend(self, device: torch.device) -> Any:
         """What makes the calls on tensors of a device: this."""
@@ -148,8 +162,7 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         """Each tensor = the ranks' tensors reduced."""
         operation = _operation(opts, "all_reduce")
         if any(tensor.is_sparse for tensor in tensors):
-            sum_sparse(tensors, operation, self._group)
-            return done(tensors)
+            return self._sparse.start(tensors, operation, not _is_beside(opts) or _is_in_backward())
         works = [self._reduced(*each, operation) for each in zip(tensors, apart(tensors))]
         return self._each_started(works, list(tensors), opts)
 
@@ -452,11 +465,11 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         self, works: Sequence[tuple[torch.Tensor, Any]], results: list[torch.Tensor], opts: Any
     ) -> Any:
         """One work for calls of (a tensor, a function that starts the call, or makes it)."""
-        sync = not getattr(opts, "asyncOp", True)
+        sync = not _is_beside(opts)
         is_small = sum(tensor.numel() * tensor.element_size() for tensor, _ in works) <= _SMALL_BYTES
         # Within backward all ranks exchange in one order. Elsewhere one may wait for a call that another has
         # begun beside it; and PyTorch's hook of 16 bits asks for a future of done()'s type.
-        if not sync and torch._C._current_graph_task_id() >= 0:
+        if not sync and _is_in_backward():
             sync = is_small or any(tensor.dtype == torch.float16 for tensor, _ in works)
         try:
             with torch.no_grad():
@@ -474,6 +487,14 @@ class ProcessGroup(torch_distributed.ProcessGroup):
             self._ends.add(task, then, futures[-1])
         last = futures[-1] if len(futures) == 1 else torch.futures.collect_all(futures)
         return _create_work_from_future(last.then(lambda ended: checked(ended, results)))
+
+
+def _is_beside(opts):
+    return getattr(opts, "asyncOp", True)
+
+
+def _is_in_backward():
+    return torch._C._current_graph_task_id() >= 0
 
 
 def _is_alike():
