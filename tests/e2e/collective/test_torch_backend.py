@@ -349,6 +349,7 @@ def test_a_group_has_another_time_limit_and_is_aborted(torch_python, version, tm
 import datetime
 import torch
 import torch.distributed as td
+import torch.distributed._functional_collectives as functional
 import fleetrun.distributed.torch_backend
 
 def fails(call):
@@ -385,8 +386,13 @@ if rank == 0:
     gone.abort()
     fails(lambda: td.all_reduce(pair[0], group=gone))
 else:
+    waiting = td.all_reduce(torch.ones(1), group=gone, async_op=True)
+    summed = functional.all_reduce(torch.ones(1), "sum", gone)
     td.barrier()
-    fails(lambda: td.all_reduce(torch.ones(1), group=gone))
+    fails(waiting.wait)
+    fails(waiting.wait)
+    fails(lambda: functional.wait_tensor(summed))
+    assert waiting.is_completed() and "aborted" in str(waiting.exception())
 td.barrier()
 td.distributed_c10d._abort_process_group()
 td.init_process_group("fleetrun")
@@ -400,5 +406,6 @@ print("done", pair[1].item())
     assert "rank 1 has not sent 4 bytes with tag 0, timeout of 1 s" in said[0][0], said
     assert "did not come" in said[0][1] and "Timed out after 1 s" in said[0][1], said
     assert "a work has Timed out after 1 s" in said[1][0], said
-    assert "a rank has aborted group" in said[0][2] and "a rank has aborted group" in said[1][1], said
+    assert len(said[0]) == 3 and len(said[1]) == 4, said
+    assert all("a rank has aborted group" in failure for failure in (said[0][2], *said[1][1:])), said
     assert logs[0].index("the hook was called") < logs[0].index("a rank has aborted"), logs

@@ -12,6 +12,7 @@ import torch
 from torch._C._distributed_c10d import _create_work_from_future
 
 from fleetrun.distributed._torch_messages import MessageWork
+from fleetrun.distributed._torch_works import CallWork
 
 __all__ = ["recorded"]
 
@@ -62,7 +63,7 @@ def _begun(name, given):
 
 
 def _until_ended(work, end):
-    if isinstance(work, MessageWork):
+    if isinstance(work, (MessageWork, CallWork)):
         work.at_end(end)
         return work
     if work.get_future().done():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch._C._distributed_c10d import _create_work_from_future
 
 from fleetrun import _native
 from fleetrun._error import Error
@@ -14,7 +13,7 @@ from fleetrun.distributed._arrays import view
 from fleetrun.distributed._generations import the_generations
 from fleetrun.distributed._torch_ends import Ends, note
 from fleetrun.distributed._torch_tensors import bytes_of, row_bytes
-from fleetrun.distributed._torch_works import checked, done
+from fleetrun.distributed._torch_works import done, started
 from fleetrun.distributed._world import Group
 
 __all__ = ["SparseSums"]
@@ -43,7 +42,7 @@ class SparseSums:
             return done(tensors)
         self._last = torch.futures.Future()
         self._ends.add(calls.Task(), lambda: self._add(tensors), self._last)
-        work = _create_work_from_future(self._last.then(lambda ended: checked(ended, tensors)))
+        work = started([self._last], tensors)
         if sync:
             work.wait()
         return work

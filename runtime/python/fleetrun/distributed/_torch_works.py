@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import threading
@@ -15,13 +16,75 @@ from torch._C._distributed_c10d import _create_work_from_future
 
 from fleetrun._error import Error
 
-__all__ = ["checked", "done", "end", "end_soon", "wait_within"]
+__all__ = ["CallWork", "done", "end", "end_soon", "let_works_wait", "started"]
 
 _SOON = 50e-6  # seconds
+# Older native code lets go of the Python half of a work.
+_KEEPS_WORKS = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 8)
 
 
-def wait_within() -> None:
-    """Lets a work that is made from a future wait for a time, which PyTorch has left out."""
+class CallWork(torch_distributed.Work):
+    """Calls that were started: `futures` of them, in their order, and what they give. PyTorch's own work of a
+    future, which `done` makes, does not tell of a failure."""
+
+    def __init__(self, futures: Sequence[torch.futures.Future], results: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._futures, self._results = futures, results
+
+    def wait(self, timeout: datetime.timedelta = datetime.timedelta(0)) -> bool:
+        """Returns when they have ended. Throws: what one of them threw; Error(timeout)."""
+        if timeout:
+            wait_within(self._futures[-1], timeout)
+        for future in self._futures:
+            future.wait()
+        return True
+
+    def at_end(self, call: Callable[[], object]) -> None:
+        """Calls `call` when they have ended."""
+        self._futures[-1].add_done_callback(lambda _: call())
+
+    def is_completed(self) -> bool:
+        """Whether wait() returns at once."""
+        return self._futures[-1].done()
+
+    def is_success(self) -> bool:
+        """Whether they have ended, and well."""
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> Exception | None:
+        """What one of them threw."""
+        try:
+            return None if not self.is_completed() or self.wait() else None
+        except Exception as error:
+            return error
+
+    def result(self) -> list[torch.Tensor]:
+        """What they give."""
+        return self._results
+
+    def get_future(self) -> torch.futures.Future:
+        """A future of the results."""
+        ended = torch.futures.collect_all(list(self._futures))
+        return ended.then(lambda futures: [each.value() for each in futures.value()] and self._results)
+
+
+def started(futures: Sequence[torch.futures.Future], results: list[torch.Tensor]) -> Any:
+    """The work of calls that were started."""
+    work = CallWork(futures, results)
+    return work if _KEEPS_WORKS else _create_work_from_future(work.get_future())
+
+
+def wait_within(future: torch.futures.Future, timeout: datetime.timedelta) -> None:
+    """Returns when it has ended. Throws: Error(timeout)."""
+    has_ended = threading.Event()
+    future.add_done_callback(lambda _: has_ended.set())
+    if not has_ended.wait(timeout.total_seconds()):
+        raise Error("timeout", f"a work has Timed out after {timeout.total_seconds():g} s")
+
+
+def let_works_wait() -> None:
+    """Lets a work that PyTorch makes from a future wait for a time, and where PyTorch is old, tell Python of
+    a failure."""
     native = torch_distributed.Work.wait
     if hasattr(native, "__wrapped__"):
         return
@@ -29,15 +92,17 @@ def wait_within() -> None:
     @functools.wraps(native)
     def wait(self: Any, timeout: datetime.timedelta = datetime.timedelta(0)) -> Any:
         try:
-            return native(self, timeout)
+            ended = native(self, timeout)
         except RuntimeError as error:
             if "FutureWrappingWork::wait() with finite timeout" not in str(error):
                 raise
-        has_ended = threading.Event()
-        self.get_future().add_done_callback(lambda _: has_ended.set())
-        if not has_ended.wait(timeout.total_seconds()):
-            raise Error("timeout", f"a work has Timed out after {timeout.total_seconds():g} s")
-        return native(self)
+            wait_within(self.get_future(), timeout)
+            ended = native(self)
+        if not _KEEPS_WORKS:
+            with contextlib.suppress(NotImplementedError):
+                future = self.get_future()
+                future.value()
+        return ended
 
     torch_distributed.Work.wait = wait
 
@@ -66,13 +131,3 @@ def end_soon(tasks: Sequence[tuple[Any, Any]]) -> bool:
         if time.perf_counter() > limit:
             return False
     return True
-
-
-def checked(ended: torch.futures.Future, results: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The results of calls that have ended. Throws: what one of them threw."""
-    value = ended.value()
-    if isinstance(value, list):
-        for each in value:
-            if isinstance(each, torch.futures.Future):
-                each.value()
-    return results

@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 import torch.distributed as torch_distributed
-from torch._C._distributed_c10d import AllgatherOptions, _create_work_from_future
+from torch._C._distributed_c10d import AllgatherOptions
 
 from fleetrun import _native
 from fleetrun._error import Error
@@ -53,7 +53,7 @@ from fleetrun.distributed._torch_tensors import (
     row_bytes,
     spread,
 )
-from fleetrun.distributed._torch_works import checked, done, end, end_soon, wait_within
+from fleetrun.distributed._torch_works import done, end, end_soon, let_works_wait, started
 from fleetrun.distributed._torchrun import meeting_place_of
 from fleetrun.distributed._untraced import leave_untraced
 from fleetrun.distributed._world import Group, the_world
@@ -485,8 +485,7 @@ class ProcessGroup(Told):
         for task, then in tasks:
             futures.append(torch.futures.Future())
             self._ends.add(task, then, futures[-1])
-        last = futures[-1] if len(futures) == 1 else torch.futures.collect_all(futures)
-        return _create_work_from_future(last.then(lambda ended: checked(ended, results)))
+        return started(futures, results)
 
 
 def _is_beside(opts):
@@ -591,7 +590,7 @@ def register() -> None:
         recording: Any = getattr(torch_distributed.distributed_c10d, "_FR_SELF_RECORDING_BACKENDS", set())
         recording.add("fleetrun")
     stand_in_where_asked(_stand_in)
-    wait_within()
+    let_works_wait()
     meet_over_environment()
 
 
