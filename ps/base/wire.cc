@@ -323,4 +323,30 @@ void expect_end(const Reader& reader) {
   throw malformed("the message is " + std::to_string(reader.remaining()) + " bytes longer than it announces");
 }
 
+// Counts first, then the values: one scale for both would leave nothing of the values (int8), and halves end
+// at 65504.
+void encode_rows(const Rows& section, std::span<const float> values, std::byte* out) {
+  const std::size_t counts = section.counts(), width = section.width - counts;
+  if (counts == 0) return encode(section.encoding(), values, width, out);
+  std::vector<float> shorter(section.keys * width);
+  for (std::size_t row = 0; row < section.keys; ++row) {
+    const auto from = values.subspan(row * section.width, section.width);
+    std::memcpy(out + row * counts * sizeof(float), from.data(), counts * sizeof(float));
+    std::ranges::copy(from.subspan(counts), shorter.begin() + static_cast<std::ptrdiff_t>(row * width));
+  }
+  encode(section.encoding(), shorter, width, out + section.keys * counts * sizeof(float));
+}
+
+void decode_rows(const Rows& section, const std::byte* in, std::span<float> values) {
+  const std::size_t counts = section.counts(), width = section.width - counts;
+  if (counts == 0) return decode(section.encoding(), in, width, values);
+  std::vector<float> shorter(section.keys * width);
+  decode(section.encoding(), in + section.keys * counts * sizeof(float), width, shorter);
+  for (std::size_t row = 0; row < section.keys; ++row) {
+    const auto to = values.subspan(row * section.width, section.width);
+    std::memcpy(to.data(), in + row * counts * sizeof(float), counts * sizeof(float));
+    std::copy_n(shorter.begin() + static_cast<std::ptrdiff_t>(row * width), width, to.begin() + counts);
+  }
+}
+
 }  // namespace fleetrun::ps::wire

@@ -57,6 +57,7 @@
 // generation is that of the world the trainer knows, 0 without one; an older one is refused.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -100,8 +101,10 @@ struct Header {
 };
 
 /// Flags of a sparse section. Of a pull: unknown keys get no rows. Of a push: shows and clicks come with it.
+/// Of a pull whose rows travel shorter: their first two values are show and click, which travel as they are.
 inline constexpr std::uint32_t kNoNewRows = 1;
 inline constexpr std::uint32_t kStatistics = 2;
+inline constexpr std::uint32_t kCountsFirst = 4;
 /// Above it: the encoding.
 inline constexpr std::uint32_t kEncodingShift = 8;
 
@@ -120,8 +123,13 @@ struct Rows {
   void set_encoding(Encoding encoding) noexcept {
     flags = (flags & ((1u << kEncodingShift) - 1)) | static_cast<std::uint32_t>(encoding) << kEncodingShift;
   }
+  /// Of a row's values, those that travel as they are.
+  std::size_t counts() const noexcept { return has(kCountsFirst) ? std::min(width, 2u) : 0; }
   /// Bytes of its rows or gradients.
-  std::size_t bytes() const noexcept { return encoded_bytes(encoding(), keys * width, width); }
+  std::size_t bytes() const noexcept {
+    const std::size_t shorter = width - counts();
+    return keys * counts() * sizeof(float) + encoded_bytes(encoding(), keys * shorter, shorter);
+  }
   bool operator==(const Rows&) const = default;
 };
 /// One dense section: the floats of one server's block.
@@ -221,6 +229,9 @@ PullRequest read_pull(Reader& reader);
 PushRequest read_push(Reader& reader);
 Floats read_floats(Reader& reader);
 std::string read_text(Reader& reader);
+/// The rows of a pull, as they travel: bytes() of the section. `values` has its keys * width.
+void encode_rows(const Rows& section, std::span<const float> values, std::byte* out);
+void decode_rows(const Rows& section, const std::byte* in, std::span<float> values);
 /// Throws: Error(data) when bytes are left over.
 void expect_end(const Reader& reader);
 

@@ -50,6 +50,8 @@ wire::Rows ChannelClient::pulled_rows(const SparsePull& pull, bool create) const
   wire::Rows out{pull.table, static_cast<std::uint32_t>(pulled_width(config)), 0,
                  create ? 0 : wire::kNoNewRows, 0};
   out.set_encoding(options_.encodings.rows);
+  const bool has_counts = config.accessor.kind == Accessor::Kind::ctr;
+  if (has_counts && out.encoding() != Encoding::float32) out.flags |= wire::kCountsFirst;
   return out;
 }
 
@@ -130,7 +132,7 @@ static const float* rows_of(Reader& answer, const wire::Rows& section, Message& 
     return answer.array<float>(section.keys * section.width, copy).data();
   decoded.resize(section.keys * section.width);
   const auto words = answer.array<std::uint32_t>(section.bytes() / sizeof(std::uint32_t), copy);
-  decode(section.encoding(), std::as_bytes(words).data(), section.width, decoded);
+  wire::decode_rows(section, std::as_bytes(words).data(), decoded);
   return decoded.data();
 }
 

@@ -104,7 +104,7 @@ Message TableSet::pull(const wire::PullRequest& request, const MessageSource& so
     std::vector<float> plain(is_plain ? 0 : rows.keys * rows.width);
     float* values = is_plain ? writer.room<float>(rows.keys * rows.width).data() : plain.data();
     sparse(rows.table).pull(request.keys[i], values, !rows.has(wire::kNoNewRows));
-    if (!is_plain) encode(rows.encoding(), plain, rows.width, writer.room<std::byte>(rows.bytes()).data());
+    if (!is_plain) wire::encode_rows(rows, plain, writer.room<std::byte>(rows.bytes()).data());
   }
   for (const wire::Floats& block : request.sections.dense) {
     dense(block.table).pull(writer.room<float>(block.floats));

@@ -69,6 +69,36 @@ TEST_CASE("shorter rows: each as near as its encoding is") {
   }
 }
 
+TEST_CASE("shorter rows: shows and clicks travel as they are, and the values beside them keep their scale") {
+  for (const std::size_t width : {1u, 3u, 129u}) {
+    CAPTURE(width);
+    for (const Encoding encoding :
+         {Encoding::float32, Encoding::float16, Encoding::bfloat16, Encoding::int8}) {
+      CAPTURE(static_cast<int>(encoding));
+      ClientOptions options;
+      options.tables = {tables()[0]};
+      options.tables[0].width = width;
+      options.tables[0].accessor.kind = Accessor::Kind::ctr;
+      options.tables[0].rule.learning_rate = 1.0f;
+      options.encodings.rows = encoding;
+      const auto client = std::move(make_in_process(2, options)[0]);
+      const std::vector<std::uint64_t> keys{1, 5, 9};
+      const std::vector<float> shows{70001, 1, 3}, clicks{4097, 0, 1};
+      std::vector<float> gradients(3 * width), rows(3 * (width + 2));
+      for (std::size_t i = 0; i < gradients.size(); ++i)
+        gradients[i] = -0.01f * static_cast<float>(i % 7 + 1);
+      client->push({.thread = 0, .sparse = {{0, keys, gradients, shows, clicks}}, .dense = {}});
+      client->pull({.sparse = {{0, keys, rows}}, .dense = {}});
+      for (std::size_t row = 0; row < 3; ++row) {
+        CHECK(rows[row * (width + 2)] == shows[row]);
+        CHECK(rows[row * (width + 2) + 1] == clicks[row]);
+        for (std::size_t i = 0; i < width; ++i)
+          CHECK(std::fabs(rows[row * (width + 2) + 2 + i] + gradients[row * width + i]) < 5e-4f);
+      }
+    }
+  }
+}
+
 TEST_CASE("a section of an unknown encoding, or cut short, is refused") {
   wire::Rows rows;
   rows.width = 10;
