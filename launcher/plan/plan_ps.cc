@@ -69,9 +69,8 @@ bool check_standbys(const JobConfig& config, const HostFacts& facts, const PlanR
   for (const Endpoint& server : ranks.servers) hosts.insert(server.host);
   if (config.most_servers && config.server_num == 1)
     plan.notes.push_back(
-        "--ps_replicas=1: one process serves all servers, and their standbys are lost with it until fleetrun "
-        "ps "
-        "resize has more");
+        "--ps_replicas=1: one process serves all servers, and their standbys are lost with it until "
+        "fleetrun ps resize has more");
   else if (hosts.size() == 1)
     plan.notes.push_back("--ps_replicas=1: all servers are on one host, and their standbys are lost with it");
   else if (!config.rendezvous.elastic)

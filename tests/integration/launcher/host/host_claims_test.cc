@@ -70,28 +70,29 @@ TEST_CASE("while one job chooses, another waits, and then knows what it took") {
 TEST_CASE("the process in the background goes on holding what the foreground held") {
   const TempDir root;
   const std::vector<std::string> directories = {root.file("run")};
-  int ends[2];
-  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-  const UniqueFd reading(ends[0]);
-  UniqueFd writing(ends[1]);
-  pid_t background = -1;
-  {
-    HostClaims foreground(directories);
-    foreground.hold("abcdef", {"gpu 0"});
-    background = ::fork();
-    if (background == 0) {
-      writing.reset();
+  int staying[2], living[2];
+  REQUIRE(::pipe2(staying, O_CLOEXEC) == 0);
+  REQUIRE(::pipe2(living, O_CLOEXEC) == 0);
+  const UniqueFd stays(staying[0]), lives(living[0]);
+  UniqueFd let_go(staying[1]), life(living[1]);
+  const pid_t foreground = ::fork();
+  if (foreground == 0) {
+    HostClaims claims(directories);
+    claims.hold("abcdef", {"gpu 0"});
+    if (::fork() == 0) {
+      let_go.reset();
       char end = 0;
-      ::_exit(::read(reading.value(), &end, 1) == 0 ? 0 : 1);
+      static_cast<void>(!::read(stays.value(), &end, 1));
     }
-    REQUIRE(background > 0);
-    foreground.hand_over();
+    ::_exit(0);
   }
-  CHECK(HostClaims(directories).held() == Held{{"gpu 0", "abcdef"}});
-  writing.reset();
+  life.reset();
   int status = 0;
-  REQUIRE(::waitpid(background, &status, 0) == background);
-  CHECK(status == 0);
+  REQUIRE(::waitpid(foreground, &status, 0) == foreground);
+  CHECK(HostClaims(directories).held() == Held{{"gpu 0", "abcdef"}});
+  let_go.reset();
+  char end = 0;
+  CHECK(::read(lives.value(), &end, 1) == 0);  // the background has ended
   CHECK(HostClaims(directories).held().empty());
 }
 

@@ -106,10 +106,9 @@ TEST_CASE("a server's standby is another server, and servers are told of it") {
   of_ours.own_servers = true;
   const Plan begins_alone = make_plan(moving, program(), of_ours);
   CHECK(*begins_alone.processes[0].environment.find("FLEETRUN_PS_REPLICAS") == "1");
-  CHECK(
-      begins_alone.notes ==
-      std::vector<std::string>{"--ps_replicas=1: one process serves all servers, and their standbys are lost "
-                               "with it until fleetrun ps resize has more"});
+  CHECK(begins_alone.notes ==
+        std::vector<std::string>{"--ps_replicas=1: one process serves all servers, and their standbys are "
+                                 "lost with it until fleetrun ps resize has more"});
   JobConfig with_others = wanted;  // whose servers are known once they have met
   with_others.rendezvous.kind = Rendezvous::Kind::master;
   CHECK(make_plan(with_others, program(), facts(1, 1)).notes.empty());
