@@ -40,4 +40,10 @@ void JobView::drain(std::function<void()> on_done) {
   }
 }
 
+int JobView::problem() const noexcept {
+  for (const Part& part : parts_)
+    if (const int error = part.view->problem()) return error;
+  return 0;
+}
+
 }  // namespace fleetrun::launcher

@@ -30,6 +30,8 @@ class JobView {
   void attach(std::size_t index, const LogFile& log);
   void ended(std::size_t index, bool failed);
   void drain(std::function<void()> on_done);
+  /// The first that is not 0.
+  int problem() const noexcept;
 
  private:
   struct Part {

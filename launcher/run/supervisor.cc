@@ -1,6 +1,8 @@
 #include "launcher/run/supervisor.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -534,7 +536,17 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     const int status = make_report(state_, plan_, explainer_.history()).exit_status;
     tell(event::JobEnded{job_end_ ? job_end_->exit_status : status});
     if (!view_) return loop_.stop();
-    view_->drain([this] { loop_.stop(); });
+    view_->drain([this] {
+      if (const int error = view_->problem()) tell_unshown(error);
+      loop_.stop();
+    });
+  }
+
+  /// Whose reader or terminal has gone wants no more of it.
+  void tell_unshown(int error) {
+    if (error != EPIPE && error != EIO)
+      tell(event::Warning{"not all output of the processes could be written: " +
+                          std::string(::strerror(error)) + "; their logs have it"});
   }
 
   void start_log_through() {

@@ -252,3 +252,10 @@ def test_the_first_signal_is_told_at_every_level(work):
         job.signal(signal.SIGINT)
         job.finish()
         assert re.search(f"LAUNCH {shown} .* Terminating with signal 2\n", job.err), job.err
+
+
+def test_output_that_has_no_room_is_told(work):
+    with open("/dev/full", "w") as full:
+        job = work.run("/bin/echo", "hello", stdout=full)
+    assert job.status == 0 and job.log("workerlog.0") == "hello\n"
+    assert "WARNING" in job.err and "could be written: No space left on device; their logs have it" in job.err
