@@ -166,6 +166,13 @@ class LogPump {
 }  // namespace fleetrun::launcher
 
 int main() {
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(fleetrun::launcher::kLogWriterSocket, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
+    constexpr char kMine[] = "fleetrun-log: fleetrun starts this, with --log_through\n";
+    (void)!::write(STDERR_FILENO, kMine, sizeof kMine - 1);
+    return 125;
+  }
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2, SIGTSTP})
     ::signal(number, SIG_IGN);
   return fleetrun::launcher::LogPump().run();
