@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "cli/commands.h"
 #include "cli/console_reporter.h"
 #include "cli/failure_screen.h"
@@ -121,6 +124,9 @@ Error with_more_advice(const Error& error, const launcher::JobConfig& config) {
                      "; what runs has to be on this host too, in the same place: --ship takes the "
                      "script's folder along, --ship=venv the Python");
   const bool may_be_a_command = config.script.find_first_of("./") == std::string::npos && !config.python;
+  constexpr std::string_view kVerbs[] = {"run", "launch", "start", "exec", "submit"};
+  if (std::ranges::find(kVerbs, config.script) != std::end(kVerbs) && !config.file)
+    return Error(error.kind(), error.what(), "leave it out: flags and script follow fleetrun at once");
   const auto meant = may_be_a_command ? nearest_command(config.script) : std::nullopt;
   if (!meant || config.file || config.script_kind != launcher::ScriptKind::by_name) return error;
   return Error(error.kind(), error.what(), "did you mean fleetrun " + *meant + "? If not, " + error.hint());

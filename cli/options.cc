@@ -17,7 +17,7 @@ using launcher::From;
 using launcher::Kind;
 using launcher::Setting;
 
-/// How other launchers (mpirun, DeepSpeed, Horovod, accelerate, torch.multiprocessing) say it.
+/// How other launchers (mpirun, srun, DeepSpeed, Horovod, accelerate, torch.multiprocessing) say it.
 constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
     {"n", "nproc_per_node"},
     {"np", "nproc_per_node"},
@@ -26,12 +26,19 @@ constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
     {"num_proc", "nproc_per_node"},
     {"num_processes", "nproc_per_node"},
     {"num_gpus", "nproc_per_node"},
+    {"ntasks", "nproc_per_node"},
+    {"ntasks_per_node", "nproc_per_node"},
+    {"ppn", "nproc_per_node"},
+    {"N", "nnodes"},
+    {"nodes", "nnodes"},
     {"num_workers", "trainer_num"},
     {"num_servers", "server_num"},
     {"num_nodes", "nnodes"},
     {"num_machines", "nnodes"},
     {"machine_rank", "rank"},
     {"H", "hosts"},
+    {"w", "hosts"},
+    {"nodelist", "hosts"},
     {"host", "hosts"},
     {"host_file", "hostfile"},
     {"machinefile", "hostfile"},
@@ -40,10 +47,39 @@ constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
     {"main_process_port", "master_port"},
     {"gpu", "gpus"},
     {"worker", "trainer_num"},
+    {"bind_to", "bind"},
+    {"cpu_bind", "bind"},
+};
+
+/// What they have to be told, and fleetrun has not.
+constexpr std::string_view kNotNeeded[] = {
+    "allow_run_as_root",
+    "btl",
+    "envall",
+    "genv",
+    "gloo",
+    "l",
+    "label",
+    "map_by",
+    "mca",
+    "mpi",
+    "multi_gpu",
+    "no_ssh",
+    "oversubscribe",
+    "prefix_output",
+    "quiet",
+    "report_bindings",
+    "tag_output",
+    "use_deepspeed",
+    "x",
 };
 
 const auto* said_elsewhere(std::string_view name) {
   return std::ranges::find(kElsewhere, name, &std::pair<std::string_view, std::string_view>::first);
+}
+
+bool is_not_needed(std::string_view name) {
+  return std::ranges::find(kNotNeeded, name) != std::end(kNotNeeded);
 }
 
 /// A word of the command line that is a flag: "--log-dir=a-b" → name "--log_dir", written "--log-dir", value
@@ -92,7 +128,8 @@ class Flags {
 bool has_long_name(const Flag& flag, const Flags& flags) {
   std::string name = flag.name.substr(1);
   std::ranges::replace(name, '-', '_');
-  return flags.find("--" + name) != nullptr || said_elsewhere(name) != std::end(kElsewhere);
+  return flags.find("--" + name) != nullptr || said_elsewhere(name) != std::end(kElsewhere) ||
+         is_not_needed(name);
 }
 
 Flag cut(const std::string& word, const Flags& flags) {
@@ -118,7 +155,12 @@ std::optional<std::string> meant_by(const std::string& name, const Flags& flags)
 [[noreturn]] void refuse_unknown(const Flag& flag, const Flags& flags) {
   if (flag.name == "-c")
     throw Error(ErrorKind::usage, "unknown flag -c", "code is run as fleetrun python3 -c CODE");
-  const auto meant = meant_by(flag.name.substr(flag.name.starts_with("--") ? 2 : 1), flags);
+  std::string name = flag.name.substr(flag.name.starts_with("--") ? 2 : 1);
+  std::ranges::replace(name, '-', '_');
+  if (is_not_needed(name))
+    throw Error(ErrorKind::usage, "unknown flag " + printable(flag.written),
+                "leave it out: processes have the environment of fleetrun, and run where --hosts says");
+  const auto meant = meant_by(name, flags);
   throw Error(ErrorKind::usage, "unknown flag " + printable(flag.written),
               meant ? "did you mean --" + *meant + "?"
                     : "fleetrun --help lists the flags; the script's own flags come after the script");

@@ -98,7 +98,8 @@ std::optional<std::string> nearest(std::string_view text, std::span<const std::s
   std::size_t best_distance = text.size() / 3 + 2;  // farther away than this is another word, not a slip
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(text, candidate);
-    if (distance >= best_distance) continue;
+    const bool shares_little = 2 * distance > std::max(text.size(), candidate.size());
+    if (distance >= best_distance || shares_little) continue;
     best_distance = distance;
     best = candidate;
   }

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from fleetrun_job import ROOT, clean_environment, find_fleetrun
+from fleetrun_job import DEADLINE, ROOT, clean_environment, find_fleetrun
 
 GOLDEN = ROOT / "tests" / "golden" / "launcher"
 FIXED = ["--job_id=ctr", "--server_num=1", "--trainer_num=1", "--grace=5"]
@@ -130,6 +130,9 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(work):
     for theirs, ours in (("restart", "ui"), ("signal", "stop"), ("jobs", "list")):
         assert f"did you mean fleetrun {ours}?" in work.run(theirs).err
     assert "did you mean" not in work.run("no_such_program_anywhere").err
+    for verb in ("run", "launch"):
+        job = work.run(verb, "--nproc_per_node=2", "s.py")
+        assert job.status == 127 and "hint: leave it out: flags and script follow" in job.err
     work.script("s.py", "")
     for words in (["to.py"], ["./top"], ["--python=/no/python", "s.py"]):
         assert "did you mean" not in work.run(*words).err, words
@@ -151,3 +154,10 @@ def test_it_needs_no_library_but_the_c_library(work):
     linked = subprocess.run(["ldd", find_fleetrun()], capture_output=True, text=True).stdout
     assert not re.search("boost|stdc|grpc|proto|python|cuda|nccl|spdlog", linked), linked
     assert pathlib.Path(find_fleetrun()).exists()
+
+
+def test_the_writer_of_logs_is_nobody_s_command():
+    writer = pathlib.Path(find_fleetrun()).resolve().with_name("fleetrun-log")
+    done = subprocess.run([writer, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=DEADLINE)
+    assert done.returncode == 125 and "fleetrun starts this" in done.stderr

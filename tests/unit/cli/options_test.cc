@@ -82,13 +82,31 @@ TEST_CASE("flags of other launchers are met with ours") {
                                                        {"-hostfile=f", "--hostfile"},
                                                        {"-host", "--hosts"},
                                                        {"-master-addr=h", "--master_addr"},
-                                                       {"-rank", "--rank"}};
+                                                       {"-rank", "--rank"},
+                                                       {"--ntasks=2", "--nproc_per_node"},
+                                                       {"-N", "--nnodes"},
+                                                       {"-w", "--hosts"},
+                                                       {"-bind-to", "--bind"},
+                                                       {"--cpu-bind=none", "--bind"}};
   for (const auto& [word, flag] : meant) {
     try {
       parse_command_line({word, "x"});
       FAIL("accepted");
     } catch (const Error& error) {
       CHECK(error.hint() == "did you mean " + std::string(flag) + "?");
+    }
+  }
+}
+
+TEST_CASE("flags of other launchers that say nothing here are told to be left out") {
+  for (const char* word : {"-x", "--oversubscribe", "--allow-run-as-root", "-mca", "--mca", "--label", "-l",
+                           "--multi_gpu", "--map-by=slot", "-map-by", "--no_ssh"}) {
+    INFO(std::string(word));
+    try {
+      parse_command_line({word, "x"});
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(std::string(error.hint()).starts_with("leave it out: "));
     }
   }
 }

@@ -40,6 +40,9 @@ TEST_CASE("the nearest word is suggested, and none when nothing is near") {
   CHECK(nearest("sever_num", words) == "server_num");
   CHECK(nearest("logdir", words) == "log_dir");
   CHECK_FALSE(nearest("zzzzzz", words));
+  const std::vector<std::string> short_words = {"ui", "top"};
+  CHECK_FALSE(nearest("run", short_words));
+  CHECK(nearest("tpo", short_words) == "top");
 }
 
 TEST_CASE("words are quoted for the shell only where they have to be") {
