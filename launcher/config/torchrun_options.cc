@@ -291,7 +291,7 @@ void set_rendezvous(const Given& given, TorchrunCommand& command) {
                 "--standalone is a job on this host alone, and --nnodes is " + printable(given["nnodes"]),
                 "leave --standalone out, and say where the hosts meet: --rdzv-endpoint=HOST:PORT");
   if (given.is_on("standalone") || of_itself) {
-    command.run_id.clear();
+    if (given.is_on("standalone")) command.run_id.clear();
     values["nnodes"] = "1";
     return;
   }

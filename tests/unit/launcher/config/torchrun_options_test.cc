@@ -39,9 +39,9 @@ std::string refusal(const Words& words, const Environ& environ = {}) {
 
 }  // namespace
 
-TEST_CASE("torchrun's defaults: one process, no restarts, a run of its own id, nothing shown by us") {
+TEST_CASE("torchrun's defaults: one process, no restarts, a run that is called none, nothing shown by us") {
   const TorchrunCommand plain = command({});
-  CHECK(plain.run_id.empty());
+  CHECK(plain.run_id == "none");
   CHECK(plain.settings.prefix == "[${role_name}${local_rank}]:");
   const JobConfig job = config({});
   CHECK(job.nproc_per_node == 1);
@@ -144,6 +144,7 @@ TEST_CASE("where hosts meet: nowhere for one, at the master's address, at an end
   CHECK(fixed.master_port == 29601);
   CHECK(command({"--rdzv-id=7", "--master-port=1"}).run_id == "7");
   CHECK(command({"--rdzv-id=7", "--standalone"}).run_id.empty());
+  CHECK(command({"--rdzv-id=7"}).run_id == "7");
   const JobConfig two = config({"--nnodes=2", "--node-rank=1", "--master-addr=10.0.0.1"});
   CHECK(two.rendezvous.kind == Rendezvous::Kind::master);
   CHECK(two.rendezvous.node_rank == 1);
