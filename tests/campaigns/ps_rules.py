@@ -274,7 +274,7 @@ def make_job(random):
         if random.random() < 0.6:
             job["servers"], job["slow"] = f"{random.choice([1, 2, 3])}:3", 0.04
             job["resize"] = [[random.uniform(0.3, 1.0), random.randint(1, 3)] for _ in range(2)]
-        elif job["servers"] > 1:
+        if random.random() < 0.5 if job["resize"] else job["servers"] > 1:
             job["flags"] = [*kept, "--ps_replicas=1"]
         if random.random() < 0.6:
             job["kill"] = [("PSERVER", 0, random.uniform(0.3, 0.9)) for _ in range(random.randint(1, 2))]
