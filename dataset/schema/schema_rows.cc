@@ -46,7 +46,8 @@ bool SchemaRows::check_line() {
 bool SchemaRows::check_header() {
   if (!check_line()) return false;
   for (std::size_t i = 0; i < schema_.columns.size(); ++i) {
-    if (lines_.field(i) == schema_.columns[i]) continue;
+    const bool is_index = i == 0 && lines_.field(i).empty();  // as pandas writes it
+    if (is_index || lines_.field(i) == schema_.columns[i]) continue;
     fail(i, "the header names it '" + printable(lines_.field(i), 40) + "'");
     return false;
   }

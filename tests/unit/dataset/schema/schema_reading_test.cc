@@ -205,6 +205,8 @@ TEST_CASE("a header has the schema's names, and is no example") {
   schema.header = true;
   CHECK(print(schema, "a,b\n1,2\n").text == "1 2\n");
   CHECK(print(schema, "a,b\r\n1,2\r\n").text == "1 2\n");
+  CHECK(print(schema, ",b\n1,2\n").text == "1 2\n");
+  CHECK(print(schema, "a,\n1,2\n").fault == "1:3: column 'b': the header names it ''");
   CHECK(print(schema, "a,c\n1,2\n").fault == "1:3: column 'b': the header names it 'c'");
   CHECK(print(schema, "1\n").fault == "1:2: 1 column where the schema has 2: 'b' is missing");
 }
