@@ -3,6 +3,7 @@
 // told, and whoever used the one before is refused.
 #include "ps/server/server_held.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ps/client/channel_client.h"
@@ -50,6 +51,7 @@ Message Server::State::follow(Reader& body) {
   Held& held = *of_rank;
   const std::lock_guard lock(held.mutex);
   if (head.what != FollowHead::begin || held.is_taken) check_stream(held, head.stream, head.rank);
+  held.heard = std::chrono::steady_clock::now();
   try {
     take_followed(held, head, body);
   } catch (...) {
@@ -139,6 +141,19 @@ Message Server::State::hand_back(Reader& body) {
   answer.pieces = held.given->count();
   answer.records = held.records;
   return message_of(answer);
+}
+
+// Of one that is gone this may be all that there is.
+bool Server::State::hears_of_all_held_since(std::chrono::steady_clock::time_point then) const {
+  std::map<std::uint32_t, std::shared_ptr<Held>> all;
+  {
+    const std::lock_guard lock(mutex);
+    all = held_states;
+  }
+  return std::ranges::all_of(all, [then](const auto& entry) {
+    const std::lock_guard lock(entry.second->mutex);
+    return !entry.second->is_guarded || entry.second->heard >= then;
+  });
 }
 
 std::vector<HeldStat> Server::State::held_stats() const {

@@ -2,6 +2,7 @@
 // from the records of its log, exactly as a restart from a checkpoint would.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,11 +20,12 @@ struct Server::State::Held {
   std::string owner;
   std::uint64_t stream = 0;  // 0: nothing is followed
   std::unique_ptr<PartAssembler> coming;
-  std::unique_ptr<State> replica;  // once all pieces are here
-  std::uint64_t position = 0;      // records of the stream so far
-  std::uint64_t records = 0;       // in all
-  bool is_guarded = false;         // only then it has all that was answered
-  bool is_taken = false;           // this host goes on with it: its own is lost
+  std::unique_ptr<State> replica;               // once all pieces are here
+  std::uint64_t position = 0;                   // records of the stream so far
+  std::uint64_t records = 0;                    // in all
+  bool is_guarded = false;                      // only then it has all that was answered
+  std::chrono::steady_clock::time_point heard;  // its owner's last word
+  bool is_taken = false;                        // this host goes on with it: its own is lost
   std::unique_ptr<PartPieces> given;
 
   void drop() {

@@ -3,6 +3,7 @@
 // (hand_on): nothing is kept or answered from there on, and where the note says that the server is the other
 // process's it is, whatever becomes of either. To trainers it is a server that was killed there and started
 // again: they come back with what was not answered, and the histories tell what was applied already.
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -102,6 +103,9 @@ void Server::withdraw_offer() noexcept {
 
 bool Server::hand_on(std::uint64_t offer, const std::function<void()>& commit) {
   State& state = *state_;
+  if (std::exchange(state.wanted_offer, offer) != offer)
+    state.wanted_since = std::chrono::steady_clock::now();
+  if (!state.hears_of_all_held_since(state.wanted_since)) return false;
   if (state.is_saving_or_loading() || !state.gate.close(kClosing)) return false;
   // Held, a checkpoint is under way, and changes wait in the write barrier for its cut.
   const std::unique_lock making(state.durable->making, std::try_to_lock);

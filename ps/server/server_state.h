@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -94,6 +95,8 @@ struct Server::State {
   bool log_is_open = false;  // set before the first request
   std::atomic<bool> is_handed_on{false};
   std::atomic<std::uint64_t> offered{0};
+  std::uint64_t wanted_offer = 0;  // of who calls hand_on(), as the next
+  std::chrono::steady_clock::time_point wanted_since;
   std::atomic<std::uint64_t> other_tables{0};  // how often its tables have become others than the log says
   // How many have begun; guarded by the frozen write barrier.
   std::uint64_t checkpoints = 0, standbys = 0;
@@ -189,6 +192,7 @@ struct Server::State {
   void make_replica(Held& held, std::uint32_t rank) const;
   Message hand_back(Reader& body);
   std::vector<HeldStat> held_stats() const;
+  bool hears_of_all_held_since(std::chrono::steady_clock::time_point then) const;
   void keep(Kept kind, const BytePieces& payload);
   void keep_change(const wire::Header& header, const Reader& body);
   void keep_step(const std::vector<Contribution>& step);

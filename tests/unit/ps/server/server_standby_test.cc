@@ -273,6 +273,24 @@ TEST_CASE("tables that were loaded are what the standby hands back") {
   CHECK(loaded != std::vector<float>(10));
 }
 
+TEST_CASE("a server that may hold all that there is of another is not handed on") {
+  Pair pair;
+  const std::uint64_t offer = pair.holder.offer();
+  REQUIRE(offer != 0);
+  bool is_moved = false;
+  const auto hand_on = [&] { return pair.holder.hand_on(offer, [&] { is_moved = true; }); };
+  {
+    Server server(pair.options(0));
+    wait_for_standby(server);
+  }
+  for (int i = 0; i < 20; ++i) CHECK_FALSE(hand_on());
+  std::filesystem::remove_all(pair.directory.file("kept") + "/server-00000");
+  Server server(pair.options(0));
+  CHECK(server.recovery()->standby == "server 1");
+  wait_until(hand_on);
+  CHECK(is_moved);
+}
+
 TEST_CASE("a standby is refused for what it cannot follow") {
   Pair pair;
   ServerOptions options = pair.options(0);
