@@ -106,7 +106,7 @@ td.all_reduce(values)
 td.all_reduce(values, group=pair)
 print(td.get_backend(), td.get_backend(pair), pair._get_backend_name(), pair.name(), values.item(),
       type(pair).__module__)
-for what in ("window", "abort_hooks", "completion_hooks"):
+for what in ("window", "completion_hooks"):
     assert not getattr(pair, f"supports_{what}", False)
 td.barrier()
 if os.environ["FLEETRUN_TORCH_GLOO"] != "1":
