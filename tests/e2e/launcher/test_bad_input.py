@@ -238,7 +238,7 @@ def test_lines_that_cannot_be_written_do_not_fail_a_job(work):
 
 
 FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--gups=0", "--gpus"),
-         ("-x", "--help lists")]
+         ("-x", "leave it out"), ("-y", "--help lists")]
 
 
 @pytest.mark.parametrize("flag, hint", FLAGS)
