@@ -115,6 +115,9 @@ bool begins_with(const std::string& path, std::string_view wanted) {
 
 /// How a file that is not executable is run: by what it is, since Python cannot run everything.
 std::string how_to_run(const std::string& script, bool is_path) {
+  struct stat info = {};
+  if (::stat(script.c_str(), &info) == 0 && (info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0)
+    return "others may run it, or its file system is mounted noexec: copy it elsewhere";
   const std::string name = shell_words({script}), path = shell_words({(is_path ? "" : "./") + script});
   if (script.ends_with(".ipynb"))
     return "a notebook has to become a script: jupyter nbconvert --to script " + name;

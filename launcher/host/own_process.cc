@@ -42,6 +42,12 @@ std::uint64_t raise_open_files() {
   return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? inherited : 0;
 }
 
+void check_null_device() {
+  if (::access("/dev/null", R_OK | W_OK) == 0) return;
+  throw Error(ErrorKind::host, "there is no /dev/null, from which processes read",
+              "mount /dev, or make it: mknod -m 666 /dev/null c 1 3");
+}
+
 void check_open_files(std::size_t processes) {
   constexpr std::size_t kOfFleetrun = 18, kOfProcess = 3;  // its log, who shows it, and its port
   rlimit files = {};

@@ -17,6 +17,9 @@ std::vector<std::string> own_arguments();
 /// Returns the limit that it had, which is its processes'.
 std::uint64_t raise_open_files();
 
+/// Throws: Error(host) where there is none, as in a root that has no /dev.
+void check_null_device();
+
 /// Throws: Error(host) where the limit of open files is too low for so many processes.
 void check_open_files(std::size_t processes);
 

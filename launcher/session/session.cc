@@ -94,6 +94,7 @@ int Session::meet_and_run() {
     console_.warn_apart("the loopback interface is down: processes cannot reach each other at " +
                         printable(config_.host) + " (ip link set lo up)");
   }
+  check_null_device();
   check_open_files(plan_.processes.size());
   check_exec_size(plan_, environment_, max_exec_bytes());
   return run_here();

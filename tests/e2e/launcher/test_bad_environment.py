@@ -193,6 +193,20 @@ def in_own_mounts(work, script, own="-m"):
 
 
 @ROOT_ONLY
+def test_no_devices_at_all(work):
+    job = in_own_mounts(work, "mount -t tmpfs none /dev; exec FLEETRUN /bin/true")
+    assert job.returncode == 125 and "error: there is no /dev/null" in job.stderr and "mknod" in job.stderr
+
+
+@ROOT_ONLY
+def test_a_file_system_without_programs(work):
+    (work.directory / "mounted").mkdir()
+    job = in_own_mounts(work, "mount -t tmpfs -o noexec none mounted; cp /bin/true mounted; "
+                              "exec FLEETRUN mounted/true")
+    assert job.returncode == 126 and "mounted noexec: copy it elsewhere" in job.stderr
+
+
+@ROOT_ONLY
 def test_no_proc(work):
     job = in_own_mounts(work, "mount -t tmpfs none /proc; exec FLEETRUN /bin/true")
     assert (job.returncode == 125 and "error: there is no /proc" in job.stderr
