@@ -8,6 +8,8 @@ row with that number does not count.
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from fleetrun._error import Error
@@ -61,10 +63,19 @@ class Position:
         _, entry, _ = client._table(table, True)
         if entry.width != WIDTH or entry._parts[0].get("kind") != "sum":
             raise Error("config", f"table '{table}' is not for positions", "declare it by ps.PositionTable()")
-        self._client, self._table = client, table
+        if (shortened := os.environ.get("FLEETRUN_PS_GRADIENTS") or "float32") != "float32":
+            raise Error(
+                "config",
+                f"a position with FLEETRUN_PS_GRADIENTS={shortened}, which cuts off what is pushed",
+                "leave it out, or set it to float32",
+            )
+        self._client, self._table, self._is_known = client, table, True
         self._keys = np.array([2 * client.identity, 2 * client.identity + 1], np.uint64)
-        self._rows = [_from_row(row) for row in client.get(table, self._keys)["values"]]
-        going_on = client.next_change
+        self._read()
+
+    def _read(self) -> None:
+        self._rows = [_from_row(row) for row in self._client.get(self._table, self._keys)["values"]]
+        going_on = self._client.next_change
         done = [row for row in self._rows if row[0] and row[1] != going_on]
         last = max(done, default=[0, 0, 0])
         self._count, self._offset = last[0], last[2]
@@ -79,8 +90,22 @@ class Position:
         Throws: as that, and Error(config) for an offset that is not from 0 to 2**64 - 1."""
         if not isinstance(offset, (int, np.integer)) or not 0 <= offset < 2**64:
             raise Error("config", f"the offset is {offset!r}, not a whole number from 0 to 2**64 - 1")
+        if not self._is_known:
+            raise Error(
+                "config",
+                "an earlier push of this position failed, and may have been applied",
+                "make the client anew, with its identity, and a position of it",
+            )
         count = self._count + 1
         row = [count, self._client.next_change, int(offset)]
         change = np.subtract(_to_row(row), _to_row(self._rows[count % 2]))
-        self._client.push_many({**tables, self._table: (self._keys[count % 2 : count % 2 + 1], [change])})
+        self._is_known = False
+        try:
+            self._client.push_many({**tables, self._table: (self._keys[count % 2 : count % 2 + 1], [change])})
+        except Error as error:
+            if error.kind in ("config", "data"):  # it was refused: the rows are as they say
+                self._read()
+                self._is_known = True
+            raise
         self._rows[count % 2], self._count, self._offset = row, count, int(offset)
+        self._is_known = True

@@ -73,6 +73,11 @@ import numpy as np
 from fleetrun import ps
 from fleetrun._error import Error
 
+
+def lost_answer(tables):
+    raise Error("timeout", "server 0 has not answered")
+
+
 with ps.Client([ps.SparseTable("emb", 1), ps.PositionTable()], identity=7) as client:
     position = ps.Position(client)
     assert position.offset == 0
@@ -92,6 +97,17 @@ with ps.Client([ps.SparseTable("emb", 1), ps.PositionTable()], identity=7) as cl
         assert error.kind == "data"
     position.push({"emb": ([1], [[0.5]])}, 10)
     assert ps.Position(client).offset == 10
+    push_many, client.push_many = client.push_many, lost_answer
+    try:
+        position.push({"emb": ([1], [[0.5]])}, 11)
+    except Error as error:
+        assert error.kind == "timeout"
+    client.push_many = push_many
+    try:
+        position.push({"emb": ([1], [[0.5]])}, 12)
+        raise SystemExit("a push whose predecessor is anywhere was taken")
+    except Error as error:
+        assert error.what == "an earlier push of this position failed, and may have been applied"
     client.save("saved")
 with ps.Client([ps.SparseTable("emb", 1), ps.PositionTable()], identity=7) as client:
     client.load("saved")
@@ -106,6 +122,9 @@ REFUSED = {
         "table 'position' is not for positions",
     'ps.Position(ps.Client([ps.PositionTable("other")], identity=1))':
         "there is no table 'position'",
+    'import os; os.environ["FLEETRUN_PS_GRADIENTS"] = "fp16"; '
+    'ps.Position(ps.Client([ps.PositionTable()], identity=1))':
+        "a position with FLEETRUN_PS_GRADIENTS=fp16, which cuts off what is pushed",
 }  # fmt: skip
 
 
