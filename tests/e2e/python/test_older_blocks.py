@@ -85,6 +85,31 @@ check(loss, "w", value, W, [{"x": numpy.sin(numpy.arange(steps * batch * 3)).res
                             for steps, batch in ((1, 2), (4, 3), (3, 1))])
 """
 
+OTHER_STEPS = """
+x, mask = fluid.data("x", [4, None, 3]), fluid.data("mask", [None, None, 1])
+W = numpy.arange(9).reshape(3, 3) / 10 - 0.3
+w = given("w", W)
+rnn = layers.StaticRNN()
+with rnn.step():
+    word, kept = rnn.step_input(x), rnn.step_input(mask)
+    before = rnn.memory(shape=[-1, 3], batch_ref=word)
+    after = layers.tanh(layers.matmul(before, w) + word) * kept
+    rnn.update_memory(before, after)
+    rnn.step_output(after)
+loss = layers.reduce_sum(rnn() * rnn())
+
+def value(fed, w):
+    h, loss = numpy.zeros(fed["x"].shape[1:]), 0.0
+    for word, kept in zip(fed["x"].astype("float64"), fed["mask"].astype("float64")):
+        h = numpy.tanh(h @ w + word) * kept
+        loss += (h * h).sum()
+    return loss
+
+check(loss, "w", value, W, [
+    {"x": numpy.sin(numpy.arange(4 * batch * 3)).reshape(4, batch, 3).astype("float32"),
+     "mask": (numpy.arange(4 * batch).reshape(4, batch, 1) % 3 > 0).astype("float32")} for batch in (1, 2)])
+"""
+
 CALLED = """
 x = fluid.data("x", [None, 2])
 W = numpy.array([[0.5, -1.0], [2.0, 0.25]])
@@ -149,6 +174,10 @@ def test_rows_go_one_of_two_ways(run, package):
 
 def test_steps_whose_number_only_a_run_knows(run, package):
     assert lines(run, package, BEGIN + STEPS) == ["ok"]
+
+
+def test_a_number_of_steps_that_is_known_is_that_of_other_inputs(run, package):
+    assert lines(run, package, BEGIN + OTHER_STEPS) == ["ok"]
 
 
 def test_a_program_calls_functions_of_the_script(run, package):

@@ -117,6 +117,10 @@ class StaticRNN:
             made = self._loop.step_input(x)
             self._whole[made.name] = x
             return made
+        if steps < 0:  # a run has to have as many as the others
+            x = tensor.reshape(x, [self._steps, *[0] * (len(x.shape) - 1)])
+            self._first = self._first | {x.name}
+            steps = self._steps
         if steps < 1 or (self._steps and self._steps != steps):
             raise Error(
                 "config",
