@@ -30,6 +30,8 @@ from fleetrun._check.values import (
     Module,
     Opened,
     Super,
+    Unknown,
+    Unset,
     element,
     items_of,
     join,
@@ -45,6 +47,7 @@ _CALLERS = ("threading.", "multiprocessing.", "builtins.map", "builtins.filter",
 # What runs the commands that it is given; the script's own functions and the package's may, too.
 _STARTERS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "subprocess.")
 _FILES = "check it where its files are"
+_NEVER_OF_NONE = ("builtins.int", "builtins.float", "builtins.open", "io.open", "os.makedirs", "os.mkdir")
 _VARIABLES = "set the variable or the option that it is of"
 _ENDS = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort")
 
@@ -94,7 +97,7 @@ class Calls(Expressions):
                 exact = False
         if not isinstance(function, Foreign) or function.name.startswith(_STARTERS):
             self._starts([*args, *keywords.values()])
-        if isinstance(function, Foreign) or function is UNKNOWN:
+        if isinstance(function, (Foreign, Unknown)):
             self.around.note_call(getattr(function, "name", ""), _last_name(node.func), args)
         self.here = node  # arguments may have led through other statements
         if isinstance(function, Foreign) and function.name == "builtins.eval" and isinstance(args[0], str):
@@ -413,8 +416,12 @@ class Calls(Expressions):
         path = self.around.is_missing(name, args, keywords)
         if path:
             self.want("file", f"{path!r} is not there", _FILES, FileNotFoundError)
-        if name in ("builtins.int", "builtins.float", "builtins.open") and args and args[0] is None:
-            self.want("argument", f"{name.partition('.')[2]}() of None", _VARIABLES, TypeError)
+        if not args or not (name in _NEVER_OF_NONE or name.startswith("os.path.")):
+            return
+        if isinstance(args[0], Unset):
+            self.want("argument", f"the script needs its option {args[0].option}", ARGUMENTS, TypeError)
+        elif args[0] is None:
+            self.want("argument", f"{name.rpartition('.')[2]}() of None", _VARIABLES, TypeError)
 
     def set_attribute(self, value: Any, name: str, given: Any, node: ast.AST) -> None:
         """value.name = given."""
@@ -442,7 +449,11 @@ class Calls(Expressions):
                 raise
             return False if name.endswith("hasattr") else args[2]
         if name.endswith("hasattr"):
-            known = foreign.is_read(args[0].name) if isinstance(args[0], Foreign) else found is not UNKNOWN
+            known = (
+                foreign.is_read(args[0].name)
+                if isinstance(args[0], Foreign)
+                else not isinstance(found, Unknown)
+            )
             return True if known else UNKNOWN
         return found
 

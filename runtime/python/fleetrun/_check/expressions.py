@@ -21,6 +21,7 @@ from fleetrun._check.values import (
     Made,
     Mapped,
     Mapping,
+    Unknown,
     element,
     items_of,
     join,
@@ -342,7 +343,7 @@ def _is(left: Any, right: Any) -> bool | None:
     if isinstance(left, Foreign) and isinstance(right, Foreign):
         both = left.name.startswith("builtins.") and right.name.startswith("builtins.")
         return left.name == right.name if both else None
-    if left is UNKNOWN or right is UNKNOWN or isinstance(left, Foreign) or isinstance(right, Foreign):
+    if isinstance(left, (Unknown, Foreign)) or isinstance(right, (Unknown, Foreign)):
         return None
     return left is right
 

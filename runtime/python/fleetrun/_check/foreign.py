@@ -26,6 +26,7 @@ from fleetrun._check.values import (
     Mapping,
     NotConcrete,
     Opened,
+    Unset,
     abstract,
     concrete,
     element,
@@ -79,12 +80,21 @@ def is_read(name: str) -> bool:
         return False
 
 
+def _read(name: str) -> Any:
+    """A module that is read, or an object in one by its dotted name; None where it is neither."""
+    if is_read(name):
+        return importlib.import_module(name)
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute, None) if is_read(module) else None
+
+
 @functools.cache
 def lacks(module: str, name: str) -> str:
-    """What Python says of a name that a module has not; "" where it has it, and where that is not known."""
-    if not is_read(module):
-        return ""
-    found = importlib.import_module(module)
+    """What Python says of a name that a module, or an object in one, has not; "" where it has it, and where
+    that is not known."""
+    found = _read(module)
+    if isinstance(found, (types.NoneType, types.FunctionType, type)) or module.startswith("sys."):
+        return ""  # a script may give names to these, and sys.stdout is another one here
     try:
         getattr(found, name)
     except AttributeError as error:
@@ -96,8 +106,7 @@ def lacks(module: str, name: str) -> str:
 
 def why_not_called(name: str, args: list[Any], keywords: dict[str, Any]) -> TypeError | None:
     """Why a function of a module that is read does not take these arguments, where it does not."""
-    module, _, attribute = name.rpartition(".")
-    function = getattr(importlib.import_module(module), attribute, None) if is_read(module) else None
+    function = _read(name)
     if not isinstance(function, types.FunctionType):
         return None
     try:
@@ -323,9 +332,9 @@ class Options(Abstract):
             return {}
         given = {name.lstrip("-").replace("-", "_").partition("=")[0] for name in words}
         return {
-            name: abstract(value)
+            name: Unset(name) if value is None and name not in given else abstract(value)
             for name, value in found.items()
-            if name in given or (name not in self.unknown and value is not None)
+            if name in given or name not in self.unknown
         }
 
 

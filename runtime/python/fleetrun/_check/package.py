@@ -44,13 +44,14 @@ _SETTINGS = (
     "fleetrun.distributed.fleet._configs", "fleetrun.distributed.fleet._stored_fields",
     "fleetrun.distributed.fleet._transpiler", "fleetrun.distributed.fleet._transpiler_strategy",
     "fleetrun.distributed.fleet.older", "fleetrun.distributed.transpiler", "fleetrun.inference.Config",
-    "fleetrun.metric", "fleetrun.distributed.dataset",
+    "fleetrun.metric", "fleetrun.distributed.dataset", "fleetrun._mode.set_default_dtype",
 )  # fmt: skip
 # Those of them with which a run reads files: of the others it is told alone.
 _READERS = "fleetrun.distributed.dataset"
 # Questions whose answer does not depend on the run.
 _QUESTIONS = (
-    "is_compiled_with_", "get_default_dtype", "in_dynamic_mode", "get_cudnn_version", "set_device",
+    "is_compiled_with_", "get_default_dtype", "in_dynamic_mode", "get_cudnn_version", "set_default_dtype",
+    "set_device",
 )  # fmt: skip
 
 

@@ -64,7 +64,9 @@ class Script(Statements):
         outer, self.module = self.module, module
         try:
             with open(path, "rb") as file:
-                module.tree = ast.parse(_decoded(file.read()), path)
+                source = _decoded(file.read())
+            module.tree = ast.parse(source, path)
+            compile(source, path, "exec", dont_inherit=True)  # finds a return outside of functions, too
         except (SyntaxError, ValueError) as error:
             node = ast.Pass(
                 lineno=getattr(error, "lineno", 1) or 1, col_offset=(getattr(error, "offset", 1) or 1) - 1

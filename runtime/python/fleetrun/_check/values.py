@@ -23,6 +23,13 @@ class Unknown(Abstract):
 UNKNOWN = Unknown()
 
 
+@dataclasses.dataclass(eq=False)
+class Unset(Unknown):
+    """The value of an option that this command line does not give, and that is None without."""
+
+    option: str
+
+
 class NotConcrete(Exception):
     """A value that is not known as a whole."""
 
