@@ -3,14 +3,28 @@
 import gzip
 import io
 import pickle
+import sys
 import tarfile
+import types
 import zipfile
 
 import numpy
 import pytest
 
 from fleetrun import Error
-from fleetrun.dataset import cifar, common, conll05, imdb, mnist, movielens, uci_housing, wmt14, wmt16
+from fleetrun.dataset import (
+    cifar,
+    common,
+    conll05,
+    flowers,
+    image,
+    imdb,
+    mnist,
+    movielens,
+    uci_housing,
+    wmt14,
+    wmt16,
+)
 
 
 @pytest.fixture
@@ -66,6 +80,69 @@ def test_pictures_are_between_0_and_1(home):
     assert [label for _, label in cifar.train100()()] == [99, 0]
     endless = cifar.train10(cycle=True)()
     assert [next(endless)[1] for _ in range(5)] == [3, 9, 3, 9, 3]
+
+
+def _picture(file, flag):
+    """A decoder of pictures of 300 x 260: each value is the first byte of the file, plus its row."""
+    rows = file[0] + numpy.arange(300, dtype="uint8")[:, None]
+    return numpy.broadcast_to(rows[..., None] if flag else rows, (300, 260, 3) if flag else (300, 260))
+
+
+def _resized(picture, sides, interpolation):
+    places = [numpy.arange(side) * was // side for side, was in zip(sides[::-1], picture.shape)]
+    return picture[places[0]][:, places[1]]
+
+
+@pytest.fixture
+def decoders(monkeypatch):
+    """What stands for OpenCV and SciPy."""
+    tables = {"imagelabels.mat": {"labels": [[5, 102, 7]]},
+              "setid.mat": {"tstid": [[3, 1]], "trnid": [[2]], "valid": [[2, 3]]}}
+    reads = types.SimpleNamespace(loadmat=lambda path: tables[path.rpartition("/")[2]])
+    opencv = types.SimpleNamespace(imdecode=_picture, resize=_resized, INTER_CUBIC=2)
+    monkeypatch.setitem(sys.modules, "cv2", opencv)
+    monkeypatch.setitem(sys.modules, "scipy", types.SimpleNamespace(io=reads))
+    monkeypatch.setitem(sys.modules, "scipy.io", reads)
+
+
+def test_flowers_are_cut_and_without_their_mean(home, decoders):
+    _archive(home / "flowers" / "102flowers.tgz", {f"jpg/image_0000{n}.jpg": bytes([n]) for n in (1, 2, 3)})
+    for name in ("imagelabels.mat", "setid.mat"):
+        (home / "flowers" / name).touch()
+    flowers.fetch()
+    (picture, label), = flowers.test()()
+    assert (picture.dtype, picture.shape, label) == ("float32", (3 * 224 * 224,), 101)
+    rows = numpy.arange(295)[(295 - 224) // 2 :][:224] * 300 // 295  # of 295 x 256, in the middle
+    wanted = (2 + rows).astype("uint8")[None, :, None] - numpy.array([103.94, 116.78, 123.68])[:, None, None]
+    assert abs(picture.reshape(3, 224, 224) - wanted).max() < 1e-4
+    assert [kind for _, kind in flowers.valid(use_xmap=False)()] == [101, 6]
+    assert [kind for _, kind in flowers.train(mapper=lambda sample: sample)()] == [4, 6]
+
+
+def test_pictures_are_made_smaller_cut_and_turned(home, decoders):
+    grey = image.load_image_bytes(b"\x01", is_color=False)
+    assert image.resize_short(grey, 26).shape == (30, 26)
+    assert image.center_crop(grey, 4).tolist() == [[149] * 4, [150] * 4, [151] * 4, [152] * 4]
+    assert image.random_crop(grey, 300 - 40, False).shape == (260, 260)
+    steps = numpy.arange(6).reshape(1, 2, 3)
+    assert image.left_right_flip(steps).tolist() == [[[3, 4, 5], [0, 1, 2]]]
+    assert image.to_chw(steps).tolist() == [[[0, 3]], [[1, 4]], [[2, 5]]]
+    one = image.simple_transform(grey, 26, 20, True, is_color=False, mean=numpy.ones((20, 20)))
+    assert (one.shape, one.dtype) == ((20, 20), "float32")
+    _archive(home / "some" / "a.tgz", {"1.jpg": b"1", "2.jpg": b"2", "3.jpg": b"3", "no": b""})
+    listed = image.batch_images_from_tar(
+        str(home / "some" / "a.tgz"), "train", {"1.jpg": 8, "2.jpg": 9, "3.jpg": 7}, num_per_batch=2)
+    with open(listed, encoding="utf-8") as paths:
+        batches = [pickle.loads(open(path.strip(), "rb").read()) for path in paths]
+    assert batches == [{"label": [8, 9], "data": [b"1", b"2"]}, {"label": [7], "data": [b"3"]}]
+
+
+def test_a_decoder_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(Error) as raised:
+        image.load_image("a.jpg")
+    assert str(raised.value) == (
+        "pictures of paddle.dataset need cv2, which is not here\n  hint: pip install opencv-python-headless")
 
 
 def test_roles_of_a_sentence_follow_its_brackets(home):

@@ -10,6 +10,8 @@ __getattr__, __dir__ = _lazy.attach(
             "cifar",
             "common",
             "conll05",
+            "flowers",
+            "image",
             "imdb",
             "imikolov",
             "mnist",
