@@ -3,11 +3,16 @@
 Tests that share what their file makes once go to one process; the others go where there is room.
 """
 
+import pathlib
 import random
 import signal
 import socket
+import sys
 
 import pytest
+
+# It holds what tests import; pytest does not look there by itself.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
 
 # Programs inherit what is ignored (nohup, a shell's `&`), and tests send these to programs that they start.
 for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):

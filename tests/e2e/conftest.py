@@ -1,22 +1,12 @@
 """What every end-to-end test shares: a place to run fleetrun in, and an interpreter."""
 
 import os
-import pathlib
-import signal
 import sys
 
 import pytest
 
-# tests/support holds what tests import; pytest does not look there by itself.
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-
-from fleetrun_job import Workplace  # noqa: E402
-from reader import Reader  # noqa: E402
-
-
-# A shell starts what runs in its background with SIGINT ignored, and what a test starts would inherit that.
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+from fleetrun_job import Workplace
+from reader import Reader
 
 
 @pytest.fixture

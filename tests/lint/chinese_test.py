@@ -14,6 +14,8 @@ import sys
 
 import pytest
 
+from built_manual import built
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAN = ROOT / "man"
 sys.path.insert(0, str(ROOT / "runtime/language"))
@@ -24,15 +26,6 @@ FILES = {path.stem: po.read(path) for path in sorted((ROOT / "runtime/language/z
 PAGES = sorted((MAN / "zh_CN").glob("*.in"))
 VALUE = re.compile(r"\{(?:n|word|text|sentence)\d?\}")
 MARKS = "，。；：、！？）"
-
-
-def built(name):
-    """A file below man/ that is made when it is built."""
-    folders = [pathlib.Path(os.environ["MESON_BUILD_ROOT"])] if "MESON_BUILD_ROOT" in os.environ else []
-    found = [path for folder in folders or ROOT.glob("build*") if (path := folder / "man" / name).exists()]
-    if not found:
-        pytest.skip(f"{name} is not built")
-    return max(found, key=lambda path: path.stat().st_mtime)
 
 
 def texts_of_tables(*names):

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from built_manual import built
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAN = ROOT / "man"
 
@@ -23,15 +25,6 @@ def program():
 def said(*arguments):
     return subprocess.run([program(), *arguments], capture_output=True, text=True, check=True,
                           timeout=30).stdout
-
-
-def built(name):
-    """A page that is made when it is built (NAME.in), or another file that is."""
-    folders = [pathlib.Path(os.environ["MESON_BUILD_ROOT"])] if "MESON_BUILD_ROOT" in os.environ else []
-    found = [path for folder in folders or ROOT.glob("build*") if (path := folder / "man" / name).exists()]
-    if not found:
-        pytest.skip(f"{name} is not built")
-    return max(found, key=lambda path: path.stat().st_mtime)
 
 
 def page_file(name):

@@ -13,19 +13,13 @@ import subprocess
 
 import pytest
 
+from built_manual import BUILD, built
+
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="there is no git to list the sources")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ("cli", "launcher", "man", "ps", "runtime", "tests/unit")
 PAGES = ("fleetrun.1", "fleetrun-environment.7", "fleetrun-operators.7", "fleetrun-tables.7")
-
-
-def build_folder():
-    folders = [pathlib.Path(os.environ["MESON_BUILD_ROOT"])] if "MESON_BUILD_ROOT" in os.environ else []
-    found = [folder for folder in folders or ROOT.glob("build*") if (folder / "man" / "fleetrun.1").exists()]
-    if not found:
-        pytest.skip("there is no built manual")
-    return max(found, key=lambda folder: (folder / "man" / "fleetrun.1").stat().st_mtime)
 
 
 def output_of(*command, **options):
@@ -43,20 +37,20 @@ class Checkout:
     """A copy of sources and of what the targets are linked from; only what a patch changes is compiled."""
 
     def __init__(self, root):
-        built = build_folder()
-        self.root, self.build = root, root / built.name
+        built("fleetrun.1")
+        self.root, self.build = root, root / BUILD.name
         self.changed = set()
         files = output_of("git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", cwd=ROOT)
         for name in files.split():
             if (ROOT / name).exists():
                 copy(ROOT / name, root / name)
         self.targets = ["fleetrun", *(f"man/{page}" for page in PAGES)]
-        inputs = output_of("ninja", "-C", built, "-t", "inputs", *self.targets).split()
+        inputs = output_of("ninja", "-C", BUILD, "-t", "inputs", *self.targets).split()
         kept = (".ninja_deps", ".ninja_log", "build.ninja", "meson-info", "meson-private")
-        headers = [path.relative_to(built).as_posix() for path in built.rglob("*.h")]
+        headers = [path.relative_to(BUILD).as_posix() for path in BUILD.rglob("*.h")]
         for name in {*kept, *self.targets, *inputs, *headers}:
-            if not name.startswith(("/", "../")) and (built / name).exists():
-                copy(built / name, self.build / name)
+            if not name.startswith(("/", "../")) and (BUILD / name).exists():
+                copy(BUILD / name, self.build / name)
 
         rules = self.build / "build.ninja"  # programs of the build are called by their absolute paths
         rules.write_text(rules.read_text().replace(f"{ROOT}/", f"{root}/"))
