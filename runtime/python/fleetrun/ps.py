@@ -388,7 +388,12 @@ class Client:
 
     @staticmethod
     def _keys(name, keys):
-        keys = np.asarray(keys)
+        given, keys = keys, np.asarray(keys)
+        if keys.dtype.kind == "f" and not isinstance(given, np.ndarray):
+            # numpy makes floats of a list of both small numbers and some above 2**63
+            whole = np.asarray(given, dtype=object)
+            if all(isinstance(key, (int, np.integer)) and -(2**63) <= key < 2**64 for key in whole.flat):
+                keys = np.array([int(key) % 2**64 for key in whole.flat], np.uint64).reshape(whole.shape)
         if keys.dtype.kind not in "iu" and keys.size:
             raise Error("config", f"table '{name}': keys are {keys.dtype}, not integers")
         return np.asarray(keys, dtype=np.int64 if keys.dtype.kind == "i" else np.uint64, order="C").view(

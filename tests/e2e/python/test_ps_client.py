@@ -54,6 +54,22 @@ def test_a_client_says_goodbye_where_its_script_ends_well(tmp_path, way, code, s
     assert (done.returncode, done.stdout) == (code, "goodbye\n" if said else "")
 
 
+def test_a_list_of_keys_may_have_small_ones_and_some_above_half_the_range(tmp_path):
+    run(tmp_path, """
+        with ps.Client([ps.SparseTable("count", 1, rule="sum")]) as client:
+            keys = [[1, 2**64 - 1], [2**63, 0]]
+            client.push("count", keys, np.ones((2, 2, 1)))
+            assert client.rows("count") == 4 and client.get("count", [-1, 1])["found"].all()
+            assert (client.pull("count", keys) == 1).all()
+            for refused in ([1, 2**64], [0.5, 1], [1.0]):
+                try:
+                    client.pull("count", refused)
+                    raise SystemExit(f"{refused} was taken")
+                except fleetrun.Error as error:
+                    assert "not integers" in error.what
+        """)
+
+
 def test_pull_and_push_in_one_process_take_any_shape_and_give_arrays(tmp_path):
     run(tmp_path, """
         tables = [ps.SparseTable("emb", 2, rule="sum", initializer=ps.Constant(0.5)), ps.DenseTable("fc", 3, rule=ps.Rule("sgd", learning_rate=0.5))]
