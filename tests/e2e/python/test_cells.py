@@ -165,3 +165,40 @@ print(*sorted(one.name for one, _ in pairs if one.name.startswith("b_fw")))
 def test_stacked_layers_step_both_ways(run, package):
     said = run(STACKED, PYTHONPATH=package + "/_compat").stdout.splitlines()[-1]
     assert said == "b_fw_b_0_candidate b_fw_b_0_gate b_fw_b_1_candidate b_fw_b_1_gate"
+
+
+OWN_UNIT = """
+import numpy
+import paddle.fluid as fluid
+from paddle.fluid.contrib.layers import BasicGRUUnit
+
+layers = fluid.layers
+
+class Leaky(BasicGRUUnit):
+    def _build_once(self, input, before):
+        self._weight = self.create_parameter(
+            attr=self._param_attr, shape=[input.shape[-1] + self._hiden_size, self._hiden_size], dtype=self._dtype)
+
+    def forward(self, input, before):
+        both = layers.matmul(layers.concat([input, before], 1), self._weight)
+        return 0.5 * before + 0.5 * self._activation(both)
+
+x = fluid.data("x", [2, 3])
+unit = Leaky("scope", 4)
+first = unit(x, layers.fill_constant([2, 4], "float32", 1.0))
+second = unit(x, first)
+executor = fluid.Executor(fluid.CPUPlace())
+executor.run(fluid.default_startup_program())
+rows = numpy.arange(6, dtype="float32").reshape(2, 3) / 6
+found, w = executor.run(feed={"x": rows}, fetch_list=[second, "scope/Leaky_0.w_0"])
+state = numpy.ones((2, 4))
+for _ in range(2):
+    state = 0.5 * state + 0.5 * numpy.tanh(numpy.concatenate([rows, state], 1) @ w)
+numpy.testing.assert_allclose(found, state, rtol=1e-5)
+print(*(one.name for one in fluid.default_main_program().all_parameters()))
+"""
+
+
+def test_a_unit_of_the_script_makes_its_own_parameters(run, package):
+    found = run(OWN_UNIT, PYTHONPATH=package + "/_compat").stdout
+    assert found == "scope/Leaky_0.w_0\n"

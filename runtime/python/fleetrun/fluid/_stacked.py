@@ -8,13 +8,37 @@ from fleetrun import tensor
 from fleetrun._types import Any, ParamLike, Variable
 from fleetrun.fluid._cells import GRUCell, LSTMCell, _at, _kept
 from fleetrun.nn import functional
+from fleetrun.nn._layer import Layer
 from fleetrun.static import loops
 from fleetrun.static.sequence_lod import sequence_mask
 
 __all__ = ["basic_gru", "basic_lstm", "BasicGRUUnit", "BasicLSTMUnit"]
 
 
-class BasicLSTMUnit:
+class _Unit(Layer):
+    """A step of a recurrent network. Units of a script that are made from it make their parameters in
+    _build_once(), at the first call, and compute in forward()."""
+
+    def __init__(self, scope: str, size: int, attr: Any, bias: Any, gate: Any, activation: Any, dtype: str):
+        if not type(self).__module__.startswith("fleetrun."):  # the others' parameters are those of a cell
+            super().__init__(f"{scope}/{type(self).__name__}", dtype)
+        self._name, self._hiden_size, self._dtype = scope, size, dtype  # Paddle's names
+        self._param_attr, self._bias_attr = attr, bias
+        self._gate_activation = gate or functional.sigmoid
+        self._activation = activation or tensor.tanh
+        self._built = False
+
+    def _build_once(self, *inputs: Any) -> None:
+        """Nothing: the cell's parameters are made by itself."""
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        if not self._built:
+            self._build_once(*inputs, **kwargs)
+            self._built = True
+        return self.forward(*inputs, **kwargs)
+
+
+class BasicLSTMUnit(_Unit):
     """A step of long short-term memory: unit(input, hidden, cell) -> (hidden, cell)."""
 
     def __init__(
@@ -28,15 +52,17 @@ class BasicLSTMUnit:
         forget_bias: float = 1.0,
         dtype: str = "float32",
     ) -> None:
+        super().__init__(name_scope, hidden_size, param_attr, bias_attr, gate_activation, activation, dtype)
         given = (param_attr, bias_attr, gate_activation, activation, forget_bias, dtype, name_scope)
-        self._cell = LSTMCell(hidden_size, *given)
+        self._forget_bias, self._cell = forget_bias, LSTMCell(hidden_size, *given)
 
-    def __call__(self, input: Variable, pre_hidden: Variable, pre_cell: Variable) -> tuple[Any, Any]:
+    def forward(self, input: Variable, pre_hidden: Variable, pre_cell: Variable) -> tuple[Any, Any]:
+        """(hidden, cell) after this step."""
         _, (hidden, cell) = self._cell(input, [pre_hidden, pre_cell])
         return hidden, cell
 
 
-class BasicGRUUnit:
+class BasicGRUUnit(_Unit):
     """A step of a gated unit: unit(input, hidden) -> hidden."""
 
     def __init__(
@@ -49,10 +75,12 @@ class BasicGRUUnit:
         activation: Any = None,
         dtype: str = "float32",
     ) -> None:
+        super().__init__(name_scope, hidden_size, param_attr, bias_attr, gate_activation, activation, dtype)
         given = (param_attr, bias_attr, gate_activation, activation, dtype, name_scope)
         self._cell = GRUCell(hidden_size, *given)
 
-    def __call__(self, input: Variable, pre_hidden: Variable) -> Variable:
+    def forward(self, input: Variable, pre_hidden: Variable) -> Variable:
+        """The hidden state after this step."""
         hidden: Variable = self._cell(input, pre_hidden)[0]
         return hidden
 
