@@ -36,13 +36,24 @@ optimizer.minimize(loss)
     "alias": ("import paddle.fluid as fluid\nlayers = fluid.layers\nlayers.lod_rank_table(1)\n",
               [(3, "name", "fleetrun has no paddle.fluid.layers.lod_rank_table: it keeps lists of variables",
                 "use ")]),
-    "dtype": ("import paddle\npaddle.set_default_dtype('float64')\n",
-              [(2, "refused", "parameters are float32", "")]),
+    "scope": (STATIC + """
+import contextlib
+scope = ""
+@contextlib.contextmanager
+def named(name):
+    global scope
+    scope += name
+    yield
+    scope = ""
+for size in (3, 5):
+    with named(f"{size}/"): paddle.static.nn.fc(x, size, weight_attr=scope + "weights")
+""", []),
     "compiled": ("import paddle\npaddle.nothing\nwords = [(yield word) for word in 'ab']\n",
                  [(3, "syntax", "'yield' inside list comprehension", "")]),
     "environ": ("import os\nimport sys\nimport paddle\nsys.stdout.buffer\n"
-                "for name in os.environ.iteritems():\n    pass\n",
-                [(5, "name", "'_Environ' object has no attribute 'iteritems'", "")]),
+                "for name in os.environ.iteritems():\n    pass\npaddle.set_default_dtype('float64')\n",
+                [(5, "name", "'_Environ' object has no attribute 'iteritems'", ""),
+                 (7, "refused", "parameters are float32", "")]),
     "dygraph_imported": ("import paddle.fluid as fluid\nfrom paddle.fluid.dygraph.base import to_variable\n"
                          "class Model(fluid.dygraph.Layer):\n    pass\n", []),
     "dygraph_called": ("from paddle.fluid.dygraph import Layer, guard\nclass Model(Layer):\n    pass\n"
@@ -473,7 +484,7 @@ def test_what_perhaps_is_not_reached_is_possible(checked):
 WANTS = """import argparse, os, sys, paddle
 parser = argparse.ArgumentParser()
 parser.add_argument("--data", required=True)
-parser.add_argument("--kind", default="")
+parser.add_argument("--kind", default=""), parser.add_argument("--config")
 options = parser.parse_args()
 int(os.getenv("NO_SUCH_COUNT"))
 os.environ["NO_SUCH_PLACE"]
@@ -491,9 +502,7 @@ if not os.path.exists("cache"):
 open("cache/part")
 [len(part) for part in
  os.listdir("no_such_folder")]
-parser = argparse.ArgumentParser()
-parser.add_argument("--config")
-folder = os.path.dirname(os.path.abspath(parser.parse_known_args()[0].config))
+folder = os.path.dirname(os.path.abspath(options.config))
 if not options.kind:
     raise ValueError("there is no kind")
 """
@@ -508,11 +517,11 @@ def test_what_a_run_needs_and_the_check_has_not_is_no_finding(tmp_path):
         (5, "the following arguments are required: --data"), (6, "int() of None"),
         (7, "'NO_SUCH_PLACE' is not in the environment"), (10, "'no_such_file' is not there"),
         (11, "'no_such_model' is not there"), (12, "'no_such/it.pdmodel' is not there"),
-        (21, "'no_such_folder' is not there"), (24, "the script needs its option config"),
-        (26, "the script raises ValueError('there is no kind')")]
+        (21, "'no_such_folder' is not there"), (22, "the script needs its option config"),
+        (24, "the script raises ValueError('there is no kind')")]
     given = check(tmp_path, "--json", "wants.py", "--data", "d")  # the command line of the run
     entry = json.loads(given.stdout)["scripts"][0]
-    assert [(each["line"], each["kind"]) for each in entry["findings"]] == [(26, "raise")]
+    assert [(each["line"], each["kind"]) for each in entry["findings"]] == [(24, "raise")]
     assert 5 not in [each["line"] for each in entry["wants"]]
     assert "wants.py: needed by a run, and not found by this check:\n  wants.py:5: the following" in (
         check(tmp_path, "wants.py").stdout)

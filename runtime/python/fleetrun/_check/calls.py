@@ -301,6 +301,8 @@ class Calls(Expressions):
                 raise
         finally:
             self.guess -= yields
+            if yields:  # what runs between its steps sees other values of these
+                frame.module.names.update(dict.fromkeys(frame.global_names, UNKNOWN))
             self.depth -= 1
             self.module = module
             self.maybe = maybe
