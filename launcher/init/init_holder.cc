@@ -385,7 +385,8 @@ void InitHolder::name_unkillable(Sweep& sweep) {
   for (const pid_t pid : still_alive(sweep)) {
     if (!sweep.told.insert(pid).second) continue;
     const KernelProcess process = state_of(pid);
-    if (process.name.empty()) continue;
+    // It is gone, or /proc hides it (hidepid).
+    if (process.name.empty() && ::kill(pid, 0) != 0 && errno == ESRCH) continue;
     const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     lifeline_.send(
         UnkillableFrame{shown_pid(pid, pidfd.value()), process.name, process.state, process.where});

@@ -68,6 +68,7 @@ Explained explained_by(const Explanation& explanation, const Plan& plan, const J
 event::Unkillable unkillable(const UnkillableFrame& frame) {
   std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
   if (::kill(frame.pid, 0) != 0 && errno == EPERM) where = ", no permission: it is another user's now";
+  if (frame.name.empty()) return {frame.pid, "hidden in /proc" + where};
   return {frame.pid, frame.name + " (state " + frame.state + where + ")"};
 }
 
