@@ -16,8 +16,9 @@ CAMPAIGNS = pathlib.Path(__file__).resolve().parents[2] / "campaigns"
 COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 2, "rank_kills": 1,
           "replays": 18, "sentinel": 2, "trainer_kills": 2, "python_hangs": 4, "schedules": 5,
           "ssh_cases": 20, "load": 3, "programs": 2, "ps_jobs": 2, "ps_counts": 2,
-          "ps_rules": 2}
-MORE = {"chaos": ["--pause=0.5:1"], "ssh_cases": ["--slack=20"]}
+          "ps_rules": 2, "check_scripts": 3}
+MORE = {"chaos": ["--pause=0.5:1"], "ssh_cases": ["--slack=20"],
+        "check_scripts": [f"--from={pathlib.Path(__file__).with_name('paddle_scripts')}"]}
 
 
 def scripts():
