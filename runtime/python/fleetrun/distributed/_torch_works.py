@@ -54,9 +54,11 @@ class CallWork(torch_distributed.Work):
     def exception(self) -> Exception | None:
         """What one of them threw."""
         try:
-            return None if not self.is_completed() or self.wait() else None
+            if self.is_completed():
+                self.wait()
         except Exception as error:
             return error
+        return None
 
     def result(self) -> list[torch.Tensor]:
         """What they give."""
@@ -65,7 +67,12 @@ class CallWork(torch_distributed.Work):
     def get_future(self) -> torch.futures.Future:
         """A future of the results."""
         ended = torch.futures.collect_all(list(self._futures))
-        return ended.then(lambda futures: [each.value() for each in futures.value()] and self._results)
+        return ended.then(self._after)
+
+    def _after(self, ended):
+        for each in ended.value():
+            each.value()  # throws what its call threw
+        return self._results
 
 
 def started(futures: Sequence[torch.futures.Future], results: list[torch.Tensor]) -> Any:
@@ -100,8 +107,7 @@ def let_works_wait() -> None:
             ended = native(self)
         if not _KEEPS_WORKS:
             with contextlib.suppress(NotImplementedError):
-                future = self.get_future()
-                future.value()
+                self.get_future().value()
         return ended
 
     torch_distributed.Work.wait = wait
