@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "dataset/base/quiet_thread.h"
 #include "runtime/base/error.h"
+#include "runtime/base/quiet_thread.h"
 
 namespace fleetrun::dataset {
 namespace {

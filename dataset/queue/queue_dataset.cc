@@ -18,7 +18,6 @@
 #include "dataset/base/batch_queue.h"
 #include "dataset/base/fingerprint.h"
 #include "dataset/base/first_error.h"
-#include "dataset/base/quiet_thread.h"
 #include "dataset/pipes/byte_source.h"
 #include "dataset/pipes/pipes_ahead.h"
 #include "dataset/schema/schema.h"
@@ -27,6 +26,7 @@
 #include "dataset/text/multi_slot_parser.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/base/quiet_thread.h"
 #include "runtime/base/unique_fd.h"
 #include "runtime/log/log.h"
 
