@@ -63,20 +63,25 @@ Kernel prepare_softmax(const Preparation& p) {
   };
 }
 
-/// (Out, dOut) -> dX
-Kernel prepare_softmax_gradient(const Preparation& p) {
-  return [y = p.input(0), g = p.input(1), dx = p.output(0)] {
+/// (Out, dOut) -> dX, row by row: formula(out, gradient, to, classes)
+template <class Formula>
+Kernel gradient_by_rows(const Preparation& p, Formula formula) {
+  return [y = p.input(0), g = p.input(1), dx = p.output(0), formula] {
     dx->resize(DataType::float32, y->shape());
-    const std::size_t classes = classes_of(*y);
-    const auto out = y->values<float>();
-    const auto gradient = g->values<float>();
-    const auto to = dx->values<float>();
-    for (std::size_t at = 0; at < out.size(); at += classes) {
-      float dot = 0.0f;
-      for (std::size_t c = 0; c < classes; ++c) dot += out[at + c] * gradient[at + c];
-      for (std::size_t c = 0; c < classes; ++c) to[at + c] = out[at + c] * (gradient[at + c] - dot);
-    }
+    const std::size_t classes = classes_of(*y), size = y->size();
+    const float* out = y->values<float>().data();
+    const float* gradient = g->values<float>().data();
+    float* to = dx->values<float>().data();
+    for (std::size_t at = 0; at < size; at += classes) formula(out + at, gradient + at, to + at, classes);
   };
+}
+
+Kernel prepare_softmax_gradient(const Preparation& p) {
+  return gradient_by_rows(p, [](const float* out, const float* gradient, float* to, std::size_t classes) {
+    float dot = 0.0f;
+    for (std::size_t c = 0; c < classes; ++c) dot += out[c] * gradient[c];
+    for (std::size_t c = 0; c < classes; ++c) to[c] = out[c] * (gradient[c] - dot);
+  });
 }
 
 /// log(softmax(x)), of the values as they are and not of their shares: near 0 those have lost what is left.
@@ -100,19 +105,12 @@ Kernel prepare_log_softmax(const Preparation& p) {
   };
 }
 
-/// (Out, dOut) -> dX, also of a value that was too deep
+/// Also of a value that was too deep.
 Kernel prepare_log_softmax_gradient(const Preparation& p) {
-  return [y = p.input(0), g = p.input(1), dx = p.output(0)] {
-    dx->resize(DataType::float32, y->shape());
-    const std::size_t classes = classes_of(*y);
-    const auto out = y->values<float>();
-    const auto gradient = g->values<float>();
-    const auto to = dx->values<float>();
-    for (std::size_t at = 0; at < out.size(); at += classes) {
-      const float total = std::accumulate(&gradient[at], &gradient[at] + classes, 0.0f);
-      for (std::size_t c = at; c < at + classes; ++c) to[c] = gradient[c] - std::exp(out[c]) * total;
-    }
-  };
+  return gradient_by_rows(p, [](const float* out, const float* gradient, float* to, std::size_t classes) {
+    const float total = std::accumulate(gradient, gradient + classes, 0.0f);
+    for (std::size_t c = 0; c < classes; ++c) to[c] = gradient[c] - std::exp(out[c]) * total;
+  });
 }
 
 /// Of softmax and log_softmax
