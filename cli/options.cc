@@ -124,10 +124,16 @@ class Flags {
   std::map<std::string, const Setting*, std::less<>> rows_;
 };
 
+/// A flag's name without its dashes, as the tables have it.
+std::string plain_name(const Flag& flag) {
+  std::string name = flag.name.substr(flag.name.starts_with("--") ? 2 : 1);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 /// "-machinefile": a long name with one dash, as mpirun writes it, and not -m with a value.
 bool has_long_name(const Flag& flag, const Flags& flags) {
-  std::string name = flag.name.substr(1);
-  std::ranges::replace(name, '-', '_');
+  const std::string name = plain_name(flag);
   return flags.find("--" + name) != nullptr || said_elsewhere(name) != std::end(kElsewhere) ||
          is_not_needed(name);
 }
@@ -155,8 +161,7 @@ std::optional<std::string> meant_by(const std::string& name, const Flags& flags)
 [[noreturn]] void refuse_unknown(const Flag& flag, const Flags& flags) {
   if (flag.name == "-c")
     throw Error(ErrorKind::usage, "unknown flag -c", "code is run as fleetrun python3 -c CODE");
-  std::string name = flag.name.substr(flag.name.starts_with("--") ? 2 : 1);
-  std::ranges::replace(name, '-', '_');
+  const std::string name = plain_name(flag);
   if (is_not_needed(name))
     throw Error(ErrorKind::usage, "unknown flag " + printable(flag.written),
                 "leave it out: processes have the environment of fleetrun, and run where --hosts says");
