@@ -274,17 +274,8 @@ print("done")
     assert with_it.logs[0].count(f"DistributedStrategy.{name}: no effect with Adam") == 1
 
 
-def test_local_sgd_clips_what_each_rank_has(job):
-    job(script("""
-start = {p.name: np.array(paddle.static.global_scope().find_var(p.name)) for p in main.all_parameters()}
-def batch(of, step):
-    drawn = np.random.default_rng(10 * step + of)
-    return {"ids": drawn.integers(0, 20, (4, 1)), "y": drawn.normal(size=(4, 1)).astype("float32") * 5}
-for step in range(4):
-    exe.run(main, feed=batch(rank, step))
-alike()
-moved = weights()
-
+# One id in each example, and the same model in a program of one process.
+ALONE = """
 def put(values):
     for name, value in values.items():
         paddle.static.global_scope().find_var(name).set(value)
@@ -294,8 +285,28 @@ with paddle.static.program_guard(alone, startup), paddle.utils.unique_name.guard
     looked_up = paddle.static.nn.embedding(ids, [20, 4], is_sparse=True)
     hidden = paddle.nn.functional.relu(paddle.nn.Linear(4, 6)(paddle.reshape(looked_up, [-1, 4])))
     error = paddle.mean(paddle.square(paddle.nn.Linear(6, 1)(hidden) - y))
-    paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.3)).minimize(error, startup)
+    paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.CLIP).minimize(error, startup)
 exe.run(startup)
+"""
+
+
+def clipping(clip, body, strategy=""):
+    made = script(body, strategy, f"SGD(0.5, grad_clip=paddle.nn.{clip})").replace(
+        '"int64", lod_level=1', '"int64"').replace('paddle.static.nn.sequence_pool(rows, "sum")', "rows")
+    return made.replace("ALONE\n", ALONE.replace("CLIP", clip))
+
+
+def test_local_sgd_clips_what_each_rank_has(job):
+    job(clipping("ClipGradByGlobalNorm(0.3)", """
+start = {p.name: np.array(paddle.static.global_scope().find_var(p.name)) for p in main.all_parameters()}
+def batch(of, step):
+    drawn = np.random.default_rng(10 * step + of)
+    return {"ids": drawn.integers(0, 20, (4, 1)), "y": drawn.normal(size=(4, 1)).astype("float32") * 5}
+for step in range(4):
+    exe.run(main, feed=batch(rank, step))
+alike()
+moved = weights()
+ALONE
 for steps in ([0], [1, 2, 3]):  # the first step is averaged, then three at once
     ends = []
     for of in range(2):
@@ -307,16 +318,13 @@ for steps in ([0], [1, 2, 3]):  # the first step is averaged, then three at once
 put(start)
 np.testing.assert_allclose(moved, weights(), rtol=2e-5, atol=1e-6)
 print("done")
-""", strategy="strategy.localsgd = True; strategy.localsgd_configs = dict(k_steps=3, begin_step=1)",
-        optimizer="SGD(0.5, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.3))").replace(
-        '"int64", lod_level=1', '"int64"').replace('paddle.static.nn.sequence_pool(rows, "sum")', "rows"),
-        2).succeeded()
+""", "strategy.localsgd = True; strategy.localsgd_configs = dict(k_steps=3, begin_step=1)"), 2).succeeded()
 
 
 @pytest.mark.parametrize("clip", ["ClipGradByGlobalNorm(0.05)", "ClipGradByNorm(0.02)"])
 def test_ranks_clip_the_mean_of_their_gradients(job, clip):
     """As one process that has both batches: rows and dense gradients."""
-    job(script("""
+    job(clipping(clip, """
 start = {p.name: np.array(paddle.static.global_scope().find_var(p.name)) for p in main.all_parameters()}
 rows = [np.array([[3], [5], [5], [2]]), np.array([[5], [7], [1], [3]])]
 ys = [np.array([[0.5], [1.0], [-2.0], [3.0]], "float32"), np.array([[9.0], [-1.0], [2.0], [0.0]], "float32")]
@@ -324,20 +332,10 @@ for step in range(3):
     exe.run(main, feed={"ids": rows[rank], "y": ys[rank]})
 alike()
 moved = weights()
-alone, startup = paddle.static.Program(), paddle.static.Program()
-with paddle.static.program_guard(alone, startup), paddle.utils.unique_name.guard():
-    ids, y = paddle.static.data("ids", [None, 1], "int64"), paddle.static.data("y", [None, 1])
-    looked_up = paddle.static.nn.embedding(ids, [20, 4], is_sparse=True)
-    hidden = paddle.nn.functional.relu(paddle.nn.Linear(4, 6)(paddle.reshape(looked_up, [-1, 4])))
-    error = paddle.mean(paddle.square(paddle.nn.Linear(6, 1)(hidden) - y))
-    paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.CLIP).minimize(error, startup)
-exe.run(startup)
-for name, value in start.items():
-    paddle.static.global_scope().find_var(name).set(value)
+ALONE
+put(start)
 for step in range(3):
     exe.run(alone, feed={"ids": np.concatenate(rows), "y": np.concatenate(ys)})
 np.testing.assert_allclose(moved, weights(), rtol=2e-5, atol=1e-6)
 print("done")
-""".replace("CLIP", clip), optimizer=f"SGD(0.5, grad_clip=paddle.nn.{clip})").replace(
-        '"int64", lod_level=1', '"int64"').replace('paddle.static.nn.sequence_pool(rows, "sum")', "rows"),
-        2).succeeded()
+"""), 2).succeeded()
