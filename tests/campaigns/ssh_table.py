@@ -96,7 +96,7 @@ def a_jump_host_that_lets_nobody_in(lab):
 @case(wanted="its jump host: it does not answer", flags="--join_timeout=3")
 def a_jump_host_that_drops_all(lab):
     lab.config("Host h2\n  ProxyJump h4\n")
-    shut(lab.h4)
+    lab.h4.shut()
 
 
 @case(wanted="seen from its jump host, nothing listens")
@@ -430,22 +430,15 @@ def no_python_there(lab):
 # ---- the network
 
 
-def shut(host, more=""):
-    host.nft("add table inet cut\n"
-             "add chain inet cut in { type filter hook input priority -300; policy drop; }\n"
-             f"add rule inet cut in iif lo accept\n{more}"
-             "add rule inet cut in ct state established,related accept\n")
-
-
 @case()
 def a_head_that_lets_nobody_in(lab):
-    shut(lab.h1)
+    lab.h1.shut()
 
 
 @case(hosts="h2,h1", ranks=2)
 def a_head_with_a_process_that_lets_nobody_in(lab):
     """Nothing here connects between the processes."""
-    shut(lab.h1)
+    lab.h1.shut()
 
 
 @case(hosts="[fd77::2],[fd77::3]", named="fd77::2", probe="fd77::2")
@@ -499,20 +492,18 @@ def two_names_of_one_host(lab):
 
 @case(wanted="does not answer", flags="--join_timeout=3", probe="-o ConnectTimeout=3 h2")
 def a_host_that_drops_all(lab):
-    shut(lab.h2)
+    lab.h2.shut()
 
 
 @case(wanted="reject|nothing listens|not answer|unreachable|no route")
 def a_host_that_rejects_all(lab):
-    lab.h2.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n"
-               "add rule inet cut in tcp dport 22 reject with icmpx admin-prohibited\n")
+    lab.h2.cut("tcp dport 22 reject with icmpx admin-prohibited")
 
 
 @case(wanted="nothing listens")
 def no_sshd_there(lab):
     lab.sshd(lab.h2, f"ListenAddress {lab.h2.address}:2222", "Port 2222")
-    lab.h2.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n"
-               "add rule inet cut in tcp dport 22 reject with tcp reset\n")
+    lab.h2.cut("tcp dport 22 reject with tcp reset")
 
 
 @case(wanted="hung up", flags="--join_timeout=2")

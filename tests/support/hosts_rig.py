@@ -245,12 +245,21 @@ class Host:
 
     def deaf_to(self, *others):
         """Drops everything that the others send to this host; what it sends goes on."""
-        rules = "".join(f"add rule inet cut in ip saddr {other.address} drop\n" for other in others)
-        self.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n" +
-                 rules)
+        self.cut(*(f"ip saddr {other.address} drop" for other in others))
+
+    def shut(self, *rules):
+        """Lets in nothing but answers, as a laptop or a login node behind a firewall or NAT, and what the
+        rules let in."""
+        self.cut("iif lo accept", "ct state established,related accept", *rules, policy="drop")
+
+    def cut(self, *rules, policy="accept"):
+        """A firewall: nft's rules for what arrives."""
+        self.nft("add table inet cut\n"
+                 f"add chain inet cut in {{ type filter hook input priority -300; policy {policy}; }}\n" +
+                 "".join(f"add rule inet cut in {rule}\n" for rule in rules))
 
     def hears(self):
-        """The end of deaf_to()."""
+        """The end of cut(), and of who calls it."""
         self.nft("add table inet cut\ndelete table inet cut\n")
 
     def nft(self, text):

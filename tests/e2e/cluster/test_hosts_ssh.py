@@ -36,16 +36,9 @@ def test_the_head_is_none_of_the_hosts(team):
     assert team.finish() == {"h1": 0}
 
 
-def shut(host):
-    """Lets in nothing but answers, as a laptop or a login node behind a firewall or NAT."""
-    host.nft("add table inet cut\n"
-             "add chain inet cut in { type filter hook input priority -300; policy drop; }\n"
-             "add rule inet cut in iif lo accept\nadd rule inet cut in ct state established,related accept\n")
-
-
 def test_a_head_that_lets_nobody_in_starts_a_job_and_restarts_it(team):
     h1, h2, h3, *_ = team.rig.hosts
-    shut(h1)
+    h1.shut()
     job = team.from_here(h1, [h2, h3], "--show=all", "--max_restart=1")
     first = team.wait_for_world(2)
     assert {record["host"] for record in first.values()} == {"h2", "h3"}
@@ -61,7 +54,7 @@ def test_a_head_that_lets_nobody_in_starts_a_job_and_restarts_it(team):
 
 def test_a_head_that_lets_nobody_in_loses_a_host_and_goes_on(team):
     h1, h2, h3, h4, *_ = team.rig.hosts
-    shut(h1)
+    h1.shut()
     team.from_here(h1, [h2, h3, h4], "--nnodes=2:3")
     first = team.wait_for_world(3)
     h4.link(up=False)

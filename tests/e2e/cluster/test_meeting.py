@@ -245,11 +245,7 @@ def test_a_firewall_that_opens_the_masters_port_alone_is_told_at_once(rig, team)
     """Launchers meet, and processes would wait for each other in silence."""
     h1, h2, *_ = rig.hosts
     for host in (h1, h2):
-        host.nft("add table inet cut\n"
-                 "add chain inet cut in { type filter hook input priority -300; policy drop; }\n"
-                 "add rule inet cut in iif lo accept\n"
-                 "add rule inet cut in ct state established,related accept\n"
-                 f"add rule inet cut in tcp dport {PORT} accept\n")
+        host.shut(f"tcp dport {PORT} accept")
     jobs = team.meet([h1, h2], "--nnodes=2")
     world = team.wait_for_world(2)
     endpoints = world["rank-0"]["environment"]["PADDLE_TRAINER_ENDPOINTS"].split(",")
@@ -267,11 +263,8 @@ def test_a_firewall_that_opens_the_masters_port_alone_is_told_at_once(rig, team)
 def test_a_firewall_that_answers_as_a_closed_port_does_is_told(rig, team, refusal):
     h1, h2, *_ = rig.hosts
     for host in (h1, h2):
-        host.nft("add table inet cut\n"
-                 "add chain inet cut in { type filter hook input priority -300; }\n"
-                 "add rule inet cut in iif lo accept\n"
-                 "add rule inet cut in ct state established,related accept\n"
-                 f"add rule inet cut in tcp dport != {PORT} reject with {refusal}\n")
+        host.cut("iif lo accept", "ct state established,related accept",
+                 f"tcp dport != {PORT} reject with {refusal}")
     jobs = team.meet([h1, h2], "--nnodes=2")
     team.wait_for_world(2)
     jobs[0].says("on h2 (Connection refused, though its fleetrun listens there): a firewall?", seconds=10)
