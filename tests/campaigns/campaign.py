@@ -51,9 +51,35 @@ class Turn:
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
+            self.keep_a_hang()
             process.kill()
-            return f"it hangs: {self.said()[-shown:]}"
+            disk = f"the disk takes a file in {self.seconds_of_disk():.2f} s"
+            return f"it hangs ({disk}): {self.said()[-shown:]}"
         return f"status {status}: {self.said()[-shown:]}" if status != 0 else None
+
+    def keep_a_hang(self):
+        """Where every process of the job stands, and what it wrote, in a folder below $KEEP: a hang that is
+        killed without that is never explained. Needs gdb."""
+        if not (keep := os.environ.get("KEEP")):
+            return
+        stacks = []
+        for pid, line in sorted(self.living().items()):
+            words = ["gdb", "-batch", "-nx", "-p", str(pid), "-ex", "thread apply all backtrace 40"]
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                stacks.append(f"== {pid} {line}\n" + done.stdout.decode(errors="replace"))
+        kept = pathlib.Path(keep, f"{pathlib.Path(sys.argv[0]).stem}-{self.options.seed}-{self.number}")
+        shutil.copytree(self.directory, kept, dirs_exist_ok=True)
+        (kept / "stacks").write_text("\n".join(stacks))
+
+    def seconds_of_disk(self):
+        """Two jobs that hang at one moment may have waited for nothing else."""
+        begin = time.monotonic()
+        with open(self.directory / "asked-of-the-disk", "wb") as file:
+            file.write(b"a hang?")
+            file.flush()
+            os.fsync(file.fileno())
+        return time.monotonic() - begin
 
     def said(self):
         return (self.directory / "stderr").read_text(errors="replace")
