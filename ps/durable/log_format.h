@@ -30,6 +30,16 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 24);
 
+/// The first record of a segment that follows another: how long that one was then, and how much of it was
+/// safe. Where it has turned out shorter, with the host gone down in between, this segment goes on from what is
+/// not there.
+struct Follows {
+  static constexpr std::uint32_t kKind = UINT32_MAX;
+  std::uint64_t bytes = 0;
+  std::uint64_t safe = 0;
+};
+static_assert(sizeof(Follows) == 16);
+
 /// What the checksum of a record's payload goes on from.
 inline std::uint32_t checksum_of_head(const RecordHead& head, std::uint64_t segment,
                                       std::uint64_t at) noexcept {

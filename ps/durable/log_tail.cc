@@ -62,9 +62,10 @@ std::uint64_t LogTail::take_whole(const std::function<void(LogRecord&)>& take) {
   std::size_t done = 0;
   while (const auto head = whole_record(std::span(bytes_).subspan(done), segment_, at_ + done)) {
     LogRecord record{head->kind, Reader(std::span(bytes_).subspan(done + sizeof *head, head->length))};
+    done += sizeof *head + head->length;
+    if (record.kind == Follows::kKind) continue;
     take(record);
     ++records;
-    done += sizeof *head + head->length;
   }
   bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(done));
   at_ += done;

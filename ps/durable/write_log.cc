@@ -12,6 +12,7 @@
 #include <cinttypes>
 #include <climits>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "ps/base/directory_sync.h"
@@ -25,6 +26,11 @@ std::span<const std::byte> bytes_of(const auto& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
+void sync_segment(const std::string& path) {
+  const UniqueFd file(check_errno(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW), "open", path));
+  check_errno(::fdatasync(file.value()), "fdatasync", path);
+}
+
 }  // namespace
 
 std::string log_path(const std::string& directory, std::uint64_t segment) {
@@ -36,7 +42,10 @@ std::string log_path(const std::string& directory, std::uint64_t segment) {
 WriteLog::WriteLog(std::string directory, std::uint64_t segment, LogSync sync,
                    std::function<void(const Error&)> broken)
     : directory_(std::move(directory)), sync_(sync), broken_(std::move(broken)) {
-  begin_segment(segment);
+  std::error_code none;
+  const auto before = std::filesystem::file_size(log_path(directory_, segment - 1), none);
+  if (!none && sync_ == LogSync::power) sync_segment(log_path(directory_, segment - 1));
+  begin_segment(segment, none ? 0 : before);
   if (sync_ == LogSync::power) thread_ = std::thread([this] { run(); });
 }
 
@@ -49,16 +58,24 @@ WriteLog::~WriteLog() {
   if (thread_.joinable()) thread_.join();
 }
 
-void WriteLog::begin_segment(std::uint64_t segment) {
+// `before`: the bytes of the segment that it follows; 0: it follows none.
+void WriteLog::begin_segment(std::uint64_t segment, std::uint64_t before) {
   path_ = log_path(directory_, segment);
   const int file = open_own(path_, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, Readers::owner);
   file_ = std::make_shared<UniqueFd>(check_errno(file, "open", path_));
   segment_ = segment;
   size_ = 0;
   durable_ = 0;
-  SegmentHead head;
-  head.segment = segment;
-  write({bytes_of(head)}, sizeof head);
+  const SegmentHead head{.segment = segment};
+  const Follows follows{before, sync_ == LogSync::power ? before : 0};
+  RecordHead record{.length = sizeof follows, .kind = Follows::kKind};
+  record.checksum = crc32c(bytes_of(follows), checksum_of_head(record, segment, sizeof head));
+  if (before == 0)
+    write({bytes_of(head)}, sizeof head);
+  else
+    write({bytes_of(head), bytes_of(record), bytes_of(follows)},
+          sizeof head + sizeof record + sizeof follows);
+  if (sync_ == LogSync::process) return;
   sync_file();
   sync_directory(directory_);
 }
@@ -129,9 +146,31 @@ void WriteLog::when_safe(std::function<void()> then) {
 std::uint64_t WriteLog::rotate() {
   const std::lock_guard lock(mutex_);
   if (is_broken_) throw Error(ErrorKind::host, path_ + ": an earlier write to this log failed");
-  sync_file();
-  begin_segment(segment_ + 1);
+  if (sync_ == LogSync::power) sync_file();
+  before_ = file_;
+  begin_segment(segment_ + 1, size_);
   return segment_;
+}
+
+// Whoever appends meanwhile does not wait for the disk.
+void WriteLog::sync_begun() {
+  if (sync_ == LogSync::power) return;
+  std::array<std::shared_ptr<UniqueFd>, 2> files;
+  std::string path;
+  {
+    const std::lock_guard lock(mutex_);
+    files = {std::exchange(before_, nullptr), file_};
+    path = path_;
+  }
+  for (const auto& file : files) {
+    if (!file || ::fdatasync(file->value()) == 0) continue;
+    const int error = errno;
+    const std::lock_guard lock(mutex_);
+    is_broken_ = true;
+    errno = error;
+    check_errno(-1, "fdatasync", path);
+  }
+  sync_directory(directory_);
 }
 
 void WriteLog::finish() {

@@ -3,6 +3,7 @@
 //   DIRECTORY/log-<segment, 16 hex digits>
 //   segment  "FLPSLOG1" | segment u64 | record...
 //   record   mark u32 | length u32 | kind u32 | crc32c u32 | durable u64 | payload
+//   the first record of a segment that follows another: ps/durable/log_format.h, Follows
 //
 // The checksum covers the segment, where the record begins, and everything of it but the mark and itself, so
 // that a record is none at any other place. `durable` is how far the segment was safe when the record was
@@ -33,8 +34,9 @@ using BytePieces = std::vector<std::span<const std::byte>>;
 /// Threads: all calls may be made from several threads at once.
 class WriteLog {
  public:
-  /// Begins `segment`, durably. `broken` is called, once, when the disk has failed to keep what it was given:
-  /// what waits for it is then never answered. Throws: Error(host) naming the file.
+  /// Begins `segment`; with LogSync::power durably, and what there is of the one before it is safe. `broken`
+  /// is called, once, when the disk has failed to keep what it was given: what waits for it is then never
+  /// answered. Throws: Error(host) naming the file.
   WriteLog(std::string directory, std::uint64_t segment, LogSync sync,
            std::function<void(const Error&)> broken = {});
   ~WriteLog();
@@ -46,8 +48,11 @@ class WriteLog {
   /// Calls `then` when all that has been appended is as safe as LogSync says:
   /// at once, or from another thread.
   void when_safe(std::function<void()> then);
-  /// What is appended from now on goes to a new segment, whose number is returned.
+  /// What is appended from now on goes to a new segment, whose number is returned. With LogSync::process
+  /// nothing waits for the disk here.
   std::uint64_t rotate();
+  /// What rotate() has begun, and all before it, is safe from the end of the host after this.
+  void sync_begun();
   /// Nothing is appended any more, and another log goes on after this one: what is there is made as safe as
   /// rotate() makes it.
   void finish();
@@ -55,7 +60,7 @@ class WriteLog {
   std::uint64_t bytes() const;
 
  private:
-  void begin_segment(std::uint64_t segment);
+  void begin_segment(std::uint64_t segment, std::uint64_t before);
   void write(std::vector<std::span<const std::byte>> pieces, std::uint64_t size);
   void sync_file();
   void run();
@@ -66,7 +71,8 @@ class WriteLog {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string path_;
-  std::shared_ptr<UniqueFd> file_;  // shared with the thread that is syncing it
+  std::shared_ptr<UniqueFd> file_;    // shared with the thread that is syncing it
+  std::shared_ptr<UniqueFd> before_;  // the segment before it, not synced yet
   std::uint64_t segment_ = 0;
   std::uint64_t size_ = 0;     // of the segment
   std::uint64_t durable_ = 0;  // of it, synced

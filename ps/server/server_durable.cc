@@ -201,6 +201,7 @@ void Server::State::make_checkpoint(std::uint64_t offer) {
   manifest.changes.number = moment.changes;
   PartWriter writer({durable->directory, manifest.save}, place);
   manifest.parts[place.rank] = writer.write(options.tables, moment.cut, named_state(moment.kept));
+  durable->log->sync_begun();
   commit_manifest(durable->directory, manifest, place.rank);
   // The checkpoint before this one stays, and what follows it:
   // it is taken where this one turns out to be damaged.

@@ -29,6 +29,8 @@ std::uint64_t WriteLog::rotate() {
   return ++segment_;
 }
 
+void WriteLog::sync_begun() {}
+
 void WriteLog::finish() {}
 
 std::uint64_t WriteLog::bytes() const {

@@ -1,4 +1,4 @@
-// A server's log and checkpoints, with LogSync::power, after a power loss at any moment.
+// A server's log and checkpoints after a power loss at any moment, and while the disk takes nothing.
 #include <doctest/doctest.h>
 
 #include <future>
@@ -20,11 +20,11 @@ namespace {
 
 const std::vector<TableConfig> kTables{sparse_table(0, "count", 1)};
 
-ServerOptions options(const std::string& directory) {
+ServerOptions options(const std::string& directory, LogSync sync = LogSync::power) {
   ServerOptions out{.rank = 0, .servers = 1, .trainers = 1, .mode = Mode::async, .tables = kTables};
   out.durability.directory = directory;
   out.durability.interval = std::chrono::milliseconds(0);
-  out.durability.sync = LogSync::power;
+  out.durability.sync = sync;
   return out;
 }
 
@@ -99,4 +99,65 @@ TEST_CASE("after a power loss at any moment a server has every push that it answ
     }
   }
   CHECK(answered == 9);
+}
+
+TEST_CASE(
+    "after a power loss a server whose log is safe from its process's end has no gap, or says what is gone") {
+  const TempDir directory;
+  const std::string kept = directory.file("kept"), mine = kept + "/server-00000";
+  std::optional<DiskAfterPowerLoss> disk;
+  {
+    Server server(options(kept, LogSync::process));
+    REQUIRE(hello(server) == 1);
+    server.make_checkpoint();
+    disk.emplace(mine);
+    watch_files(mine, FileFault::none, 0);
+    for (std::uint64_t number = 1; number <= 9; ++number) {
+      push(server, number);
+      if (number % 4 == 0) server.make_checkpoint();
+    }
+    stop_watching_files();
+  }
+  const std::vector<FileStep> steps = file_steps();
+  CHECK(steps.size() > 30);
+  std::mt19937 random(20260101);
+  const std::string after = directory.file("after");
+  int went_on = 0, refused = 0;
+  for (const FileStep& step : steps) {
+    disk->take(step, mine);
+    for (int variant = 0; variant < 5; ++variant) {
+      disk->write(after + "/server-00000",
+                  [&] { return variant == 0 || (variant > 1 && random() % 2 == 0); });
+      try {
+        Server server(options(after, LogSync::process));
+        REQUIRE(count(server) == static_cast<float>(hello(server) - 1));
+        ++went_on;
+      } catch (const Error& error) {
+        REQUIRE(error.kind() == fleetrun::ErrorKind::data);
+        ++refused;
+      }
+    }
+  }
+  CHECK(went_on > refused);
+}
+
+TEST_CASE("pushes are answered while a checkpoint waits for the disk") {
+  const TempDir directory;
+  const std::string kept = directory.file("kept");
+  Server server(options(kept, LogSync::process));
+  REQUIRE(hello(server) == 1);
+  watch_files(kept + "/server-00000", FileFault::none, 0);
+  hold_syncs();
+  auto checkpoint = std::async(std::launch::async, [&] { server.make_checkpoint(); });
+  await_held_sync();
+  auto pushed = std::async(std::launch::async, [&] {
+    push(server, 1);
+    return count(server);
+  });
+  const bool is_answered = pushed.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  let_syncs_go_on();
+  checkpoint.get();
+  CHECK(is_answered);
+  CHECK(pushed.get() == 1.0f);
+  stop_watching_files();
 }

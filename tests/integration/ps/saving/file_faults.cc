@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdarg>
 #include <cstdio>
 #include <filesystem>
@@ -28,6 +29,9 @@ struct Watch {
   std::array<std::string, 4096> open_files;
   std::array<std::uint64_t, 4096> offsets{};
   std::vector<FileStep> steps;
+  std::condition_variable changed;
+  bool holds_syncs = false;
+  std::size_t held_syncs = 0;
 };
 
 Watch& watch() {
@@ -92,6 +96,22 @@ std::uint64_t stop_watching_files() {
   const std::lock_guard lock(watch().mutex);
   watch().on = false;
   return watch().calls;
+}
+
+void hold_syncs() {
+  const std::lock_guard lock(watch().mutex);
+  watch().holds_syncs = true;
+}
+
+void await_held_sync() {
+  std::unique_lock lock(watch().mutex);
+  watch().changed.wait(lock, [] { return watch().held_syncs > 0; });
+}
+
+void let_syncs_go_on() {
+  const std::lock_guard lock(watch().mutex);
+  watch().holds_syncs = false;
+  watch().changed.notify_all();
 }
 
 void record_done() {
@@ -159,7 +179,11 @@ int fdatasync(int fd) {
 
 int fsync(int fd) {
   if (!watch().on || file_of(fd).empty()) return static_cast<int>(::syscall(SYS_fsync, fd));
-  const std::lock_guard lock(watch().mutex);
+  std::unique_lock lock(watch().mutex);
+  ++watch().held_syncs;
+  watch().changed.notify_all();
+  watch().changed.wait(lock, [] { return !watch().holds_syncs; });
+  --watch().held_syncs;
   if (fails_now()) return -1;
   watch().steps.push_back({FileStep::Kind::sync, file_of(fd), {}, 0, {}});
   return 0;  // what survives is up to the test, which need not wait for a disk

@@ -25,6 +25,11 @@ struct FileStep {
 void watch_files(const std::string& directory, FileFault fault, std::uint64_t at);
 /// How many calls there were; stops watching.
 std::uint64_t stop_watching_files();
+/// Until it is told to go on, each sync of the directory's files waits: the disk takes nothing.
+void hold_syncs();
+/// Returns when one waits.
+void await_held_sync();
+void let_syncs_go_on();
 /// Something that is not a call: the saver has been told that all is well.
 void record_done();
 const std::vector<FileStep>& file_steps();

@@ -97,7 +97,8 @@ TEST_CASE("what is no segment of this log is refused; a record that was changed,
   const std::string path = log_path(directory.path(), 2), other = log_path(directory.path(), 1);
   std::ifstream file(path, std::ios::binary);
   const std::string all{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  constexpr std::size_t kHead = sizeof(SegmentHead), kRecord = sizeof(RecordHead) + 3;
+  constexpr std::size_t kHead = sizeof(SegmentHead) + sizeof(RecordHead) + sizeof(Follows);
+  constexpr std::size_t kRecord = sizeof(RecordHead) + 3;
   REQUIRE(all.size() == kHead + 2 * kRecord);
   const auto words_of = [&](const std::string& bytes) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;

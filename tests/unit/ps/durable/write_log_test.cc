@@ -18,6 +18,8 @@ using fleetrun::tests::TempDir;
 
 namespace {
 
+constexpr std::size_t kHead = 16 + 24 + 16;  // of a segment that follows another
+
 void append(WriteLog& log, std::uint32_t kind, const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   const std::size_t half = text.size() / 2;
@@ -54,9 +56,9 @@ TEST_CASE("records come back in order, over segments") {
     append(log, 1, "one");
     append(log, 2, "");
     CHECK(log.rotate() == 2);
-    CHECK(log.bytes() == 16);
+    CHECK(log.bytes() == kHead);
     append(log, 3, std::string(100000, 'x'));
-    CHECK(log.bytes() == 16 + 24 + 100000);
+    CHECK(log.bytes() == kHead + 24 + 100000);
   }
   ReplayedLog replayed;
   CHECK(read(directory.path().string(), 1, &replayed) ==
@@ -188,17 +190,84 @@ TEST_CASE("what waits for the disk is told once it is there, in order") {
   CHECK(read(directory.path().string()).size() == 100);
 }
 
-TEST_CASE("a segment before the last must be whole") {
+TEST_CASE(
+    "a segment that goes on from what was lost with the host is not read, and the next takes its place") {
+  const TempDir directory;
+  const std::string one = log_path(directory.path().string(), 1),
+                    two = log_path(directory.path().string(), 2);
+  {
+    WriteLog log(directory.path().string(), 1, LogSync::process);
+    append(log, 1, "first");
+    append(log, 2, "second");
+    log.rotate();
+    append(log, 3, "third");
+    log.rotate();
+    append(log, 4, "fourth");
+  }
+  std::size_t cut = 24 + 6, expected = 1;
+  SUBCASE("a record is gone") {}
+  SUBCASE("and a part of the one before it") {
+    cut += 2;
+    expected = 0;
+  }
+  SUBCASE("zeros are in its place") {
+    const std::string whole = contents(one);
+    replace(one, whole.substr(0, whole.size() - cut) + std::string(cut, '\0'));
+    cut = 0;
+  }
+  const std::string whole = contents(one);
+  replace(one, whole.substr(0, whole.size() - cut));
+  ReplayedLog replayed;
+  CHECK(read(directory.path().string(), 1, &replayed).size() == expected);
+  CHECK(replayed.next_segment == 2);
+  CHECK(replayed.cut_off >= 2 * kHead + 24 + 5 + 24 + 6);
+  CHECK_FALSE(std::filesystem::exists(two));
+  CHECK_FALSE(std::filesystem::exists(log_path(directory.path().string(), 3)));
+  {
+    WriteLog log(directory.path().string(), replayed.next_segment, LogSync::process);
+    append(log, 5, "fifth");
+  }
+  CHECK(read(directory.path().string()).size() == expected + 1);
+}
+
+TEST_CASE("a segment that was safe when another was begun must be whole") {
+  const TempDir directory;
+  const std::string path = log_path(directory.path().string(), 1);
+  const auto error_when_cut = [&](std::size_t size) {
+    replace(path, contents(path).substr(0, size));
+    return std::string(error_of([&] { read(directory.path().string()); }).what());
+  };
+  SUBCASE("by the process") {
+    WriteLog log(directory.path().string(), 1, LogSync::power);
+    append(log, 1, "first");
+    log.rotate();
+  }
+  SUBCASE("by the one that goes on after it") {
+    { append(*std::make_unique<WriteLog>(directory.path().string(), 1, LogSync::process), 1, "first"); }
+    WriteLog(directory.path().string(), 2, LogSync::power);
+  }
+  CHECK(read(directory.path().string()).size() == 1);
+  CHECK(error_when_cut(30) ==
+        path + ": byte 16: its end is missing, and was safe when another segment was begun");
+  CHECK(error_when_cut(16) ==
+        path + ": byte 16: its end is missing, and was safe when another segment was begun");
+}
+
+TEST_CASE("a segment before one whose beginning is missing must be whole") {
   const TempDir directory;
   {
     WriteLog log(directory.path().string(), 1, LogSync::process);
     append(log, 1, "first");
     log.rotate();
   }
-  const std::string path = log_path(directory.path().string(), 1);
-  replace(path, contents(path).substr(0, 30));
+  const std::string one = log_path(directory.path().string(), 1),
+                    two = log_path(directory.path().string(), 2);
+  replace(two, contents(two).substr(0, 10));
+  CHECK(read(directory.path().string()).size() == 1);
+  replace(two, "");
+  replace(one, contents(one).substr(0, 30));
   CHECK(std::string(error_of([&] { read(directory.path().string()); }).what()) ==
-        path + ": byte 16: a record is damaged, and another segment follows");
+        one + ": byte 16: a record is damaged, and another segment follows");
 }
 
 TEST_CASE("a log that cannot be made says so") {
