@@ -165,7 +165,7 @@ def main(description, run, count, prepare=None, summary=None, more_options=None)
     parser.add_argument("--only", type=int, help="only the run of this number: to see a failure again")
     parser.add_argument("--first", type=int, default=0, help="go on from this run (0)")
     options = options_of(parser)
-    begin, failures = time.monotonic(), 0
+    begin, done, failures = time.monotonic(), 0, 0
     numbers = [options.only] if options.only is not None else range(options.first, options.count)
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
         if prepare:
@@ -176,8 +176,11 @@ def main(description, run, count, prepare=None, summary=None, more_options=None)
             turn = Turn(number, options, directory)
             try:
                 wrong = run(turn)
+            except KeyboardInterrupt:  # enough: what was done counts
+                break
             finally:
                 turn.kill_rest()
+            done += 1
             if wrong:
                 failures += 1
                 print(f"run {number} (--seed {options.seed} --only {number}): {wrong}", flush=True)
@@ -185,5 +188,5 @@ def main(description, run, count, prepare=None, summary=None, more_options=None)
     if summary:
         print(summary())
     print(f"{time.monotonic() - begin:.1f} s")
-    print(f"{len(numbers)} runs, {failures} failures", flush=True)
+    print(f"{done} runs, {failures} failures", flush=True)
     sys.exit(1 if failures else 0)
