@@ -26,6 +26,8 @@ struct Durability {
   /// … when the log since then has this many bytes. 0: neither makes one.
   std::uint64_t log_bytes = std::uint64_t{256} << 20;
   LogSync sync = LogSync::process;
+  /// A disk that has not taken what the log gives it for so long is reported.
+  std::chrono::milliseconds disk_patience{std::chrono::seconds(5)};
   /// Tells runs apart. Two empty ones are the same. Texts that differ after their last '-' alone are attempts
   /// of one run, and what an earlier attempt has left is removed, but with resume.
   std::string run = {};

@@ -31,8 +31,8 @@ struct RecordHead {
 static_assert(sizeof(RecordHead) == 24);
 
 /// The first record of a segment that follows another: how long that one was then, and how much of it was
-/// safe. Where it has turned out shorter, with the host gone down in between, this segment goes on from what is
-/// not there.
+/// safe. Where it has turned out shorter, with the host gone down in between, this segment goes on from what
+/// is not there.
 struct Follows {
   static constexpr std::uint32_t kKind = UINT32_MAX;
   std::uint64_t bytes = 0;

@@ -40,8 +40,8 @@ std::string log_path(const std::string& directory, std::uint64_t segment) {
 }
 
 WriteLog::WriteLog(std::string directory, std::uint64_t segment, LogSync sync,
-                   std::function<void(const Error&)> broken)
-    : directory_(std::move(directory)), sync_(sync), broken_(std::move(broken)) {
+                   std::function<void(const Error&)> broken, DiskWatch* watch)
+    : directory_(std::move(directory)), sync_(sync), broken_(std::move(broken)), watch_(watch) {
   std::error_code none;
   const auto before = std::filesystem::file_size(log_path(directory_, segment - 1), none);
   if (!none && sync_ == LogSync::power) sync_segment(log_path(directory_, segment - 1));
@@ -82,6 +82,7 @@ void WriteLog::begin_segment(std::uint64_t segment, std::uint64_t before) {
 
 void WriteLog::append(std::uint32_t kind, const BytePieces& payload) {
   const std::lock_guard lock(mutex_);
+  const DiskWatch::Asking asking(watch_);
   std::uint64_t length = 0;
   for (const auto& piece : payload) length += piece.size();
   if (length > UINT32_MAX)
@@ -145,6 +146,7 @@ void WriteLog::when_safe(std::function<void()> then) {
 
 std::uint64_t WriteLog::rotate() {
   const std::lock_guard lock(mutex_);
+  const DiskWatch::Asking asking(watch_);
   if (is_broken_) throw Error(ErrorKind::host, path_ + ": an earlier write to this log failed");
   if (sync_ == LogSync::power) sync_file();
   before_ = file_;
@@ -194,8 +196,13 @@ void WriteLog::run() {
     const std::shared_ptr<UniqueFd> file = file_;
     const std::uint64_t size = size_, segment = segment_;
     lock.unlock();
-    const bool failed = ::fdatasync(file->value()) != 0;
-    const int error = errno;
+    bool failed = false;
+    int error = 0;
+    {
+      const DiskWatch::Asking asking(watch_);
+      failed = ::fdatasync(file->value()) != 0;
+      error = errno;
+    }
     lock.lock();
     if (failed) {
       is_broken_ = true;

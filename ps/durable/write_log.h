@@ -24,6 +24,7 @@
 
 #include "ps/base/durability.h"
 #include "ps/base/message.h"
+#include "ps/durable/disk_watch.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
 
@@ -36,9 +37,10 @@ class WriteLog {
  public:
   /// Begins `segment`; with LogSync::power durably, and what there is of the one before it is safe. `broken`
   /// is called, once, when the disk has failed to keep what it was given: what waits for it is then never
-  /// answered. Throws: Error(host) naming the file.
+  /// answered. `watch`, which outlives this, sees what the disk is asked for while others wait for that.
+  /// Throws: Error(host) naming the file.
   WriteLog(std::string directory, std::uint64_t segment, LogSync sync,
-           std::function<void(const Error&)> broken = {});
+           std::function<void(const Error&)> broken = {}, DiskWatch* watch = nullptr);
   ~WriteLog();
   WriteLog(const WriteLog&) = delete;
   WriteLog& operator=(const WriteLog&) = delete;
@@ -68,6 +70,7 @@ class WriteLog {
   std::string directory_;
   LogSync sync_;
   std::function<void(const Error&)> broken_;
+  DiskWatch* watch_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string path_;

@@ -167,8 +167,21 @@ void Server::State::go_on(bool is_same_run) {
 
 void Server::State::begin_log(std::uint64_t segment) {
   log_is_open = true;
-  durable->log = std::make_unique<WriteLog>(durable->directory, segment, options.durability.sync,
-                                            [this](const Error& error) { durable->report(error, true); });
+  durable->watch = std::make_unique<DiskWatch>(
+      options.durability.disk_patience,
+      [this](std::chrono::milliseconds waited, bool is_over) { report_disk(waited, is_over); });
+  durable->log = std::make_unique<WriteLog>(
+      durable->directory, segment, options.durability.sync,
+      [this](const Error& error) { durable->report(error, true); }, durable->watch.get());
+}
+
+void Server::State::report_disk(std::chrono::milliseconds waited, bool is_over) const {
+  const std::string seconds = std::to_string(std::chrono::round<std::chrono::seconds>(waited).count()) + " s";
+  durable->report(
+      Error(ErrorKind::host, is_over ? durable->directory + " takes the log again, after " + seconds
+                                     : durable->directory + " has not taken the log for " + seconds +
+                                           ": its disk does not answer, and trainers wait for it"),
+      false);
 }
 
 void Server::State::start_checkpoints() {

@@ -16,6 +16,7 @@ namespace fleetrun::ps {
 struct Durable {
   std::string directory;  // the server's own
   UniqueFd lock;
+  std::unique_ptr<DiskWatch> watch;  // of the log
   std::unique_ptr<WriteLog> log;
   std::mutex making;                // one checkpoint at a time; guards what follows
   std::uint64_t first_segment = 1;  // of the last checkpoint

@@ -165,6 +165,7 @@ struct Server::State {
   void start_without_checkpoint();
   void go_on(bool is_same_run);
   void begin_log(std::uint64_t segment);
+  void report_disk(std::chrono::milliseconds waited, bool is_over) const;
   void begin_directory();
   void start_checkpoints();
   void make_checkpoint(std::uint64_t offer = 0);

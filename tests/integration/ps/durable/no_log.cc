@@ -15,8 +15,12 @@ std::string log_path(const std::string& directory, std::uint64_t segment) {
 }
 
 WriteLog::WriteLog(std::string directory, std::uint64_t segment, LogSync sync,
-                   std::function<void(const Error&)> broken)
-    : directory_(std::move(directory)), sync_(sync), broken_(std::move(broken)), segment_(segment) {}
+                   std::function<void(const Error&)> broken, DiskWatch* watch)
+    : directory_(std::move(directory)),
+      sync_(sync),
+      broken_(std::move(broken)),
+      watch_(watch),
+      segment_(segment) {}
 WriteLog::~WriteLog() = default;
 
 void WriteLog::append(std::uint32_t, const BytePieces&) {}

@@ -161,3 +161,29 @@ TEST_CASE("pushes are answered while a checkpoint waits for the disk") {
   CHECK(pushed.get() == 1.0f);
   stop_watching_files();
 }
+
+TEST_CASE("a server says that the disk of its log does not answer, and when it does again") {
+  const TempDir directory;
+  const std::string kept = directory.file("kept"), mine = kept + "/server-00000";
+  std::promise<std::string> slow, over;
+  ServerOptions impatient = options(kept);
+  impatient.durability.disk_patience = std::chrono::milliseconds(20);
+  Server server(
+      impatient, [] {},
+      [&](const Error& error, bool is_fatal) {
+        CHECK_FALSE(is_fatal);
+        const std::string said = error.what();
+        (said.find("again") == std::string::npos ? slow : over).set_value(said);
+      });
+  watch_files(mine, FileFault::none, 0);
+  server.make_checkpoint();  // a log that is watched
+  hold_syncs();
+  auto greeted = std::async(std::launch::async, [&] { return hello(server); });
+  const std::string first = slow.get_future().get();
+  CHECK(greeted.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
+  let_syncs_go_on();
+  CHECK(greeted.get() == 1);
+  CHECK(first == mine + " has not taken the log for 0 s: its disk does not answer, and trainers wait for it");
+  CHECK(over.get_future().get().starts_with(mine + " takes the log again, after "));
+  stop_watching_files();
+}
