@@ -33,6 +33,8 @@ using Clock = Store::Clock;
 constexpr const char* kRendezvous = "world/meeting";
 /// What a rank said before it left is here by then.
 constexpr std::chrono::seconds kLastWords{1};
+/// Behind what groups' names begin with, in the place of one name.
+constexpr char kAny = '*';
 
 /// This boot of this host, its network namespace, and the user:
 /// who has all in common reaches each other's unix sockets.
@@ -53,6 +55,12 @@ std::string encode_error(const Error& error) {
 Error decode_error(const std::string& text) {
   const StoreMessage message = decode_store_message(text);
   return Error(static_cast<ErrorKind>(message.number), message.name, message.value);
+}
+
+/// Whether what was announced of `subject` is for the group of this name.
+bool concerns(const std::string& subject, const std::string& name) {
+  if (!subject.ends_with(kAny)) return subject == name;
+  return name.starts_with(std::string_view(subject).substr(0, subject.size() - 1));
 }
 
 struct Member {
@@ -207,7 +215,8 @@ void World::State::hear(const StoreNews& news) {
   if (news.kind != StoreNews::Kind::announced) return;
   const Error why = decode_error(news.text);
   failed.try_emplace(news.subject, why);
-  if (const auto found = groups.find(news.subject); found != groups.end()) found->second.tell(why);
+  for (const auto& [name, group] : groups)
+    if (concerns(news.subject, name)) group.tell(why);
 }
 
 void World::State::lose(int rank, const std::string& why) {
@@ -221,7 +230,8 @@ void World::State::lose(int rank, const std::string& why) {
 void World::State::check_group(const std::string& name, const std::vector<int>& ranks) {
   if (options.concern) options.concern();
   const std::lock_guard lock(mutex);
-  if (const auto found = failed.find(name); found != failed.end()) throw Error(found->second);
+  for (const auto& [subject, why] : failed)
+    if (concerns(subject, name)) throw Error(why);
   for (const int rank : ranks)
     if (lost.contains(rank)) throw loss(name, ranks, rank);
 }
@@ -394,6 +404,12 @@ const std::vector<std::string>& World::hosts() const noexcept {
 
 Store& World::store() noexcept {
   return state_->tcp ? static_cast<Store&>(*state_->tcp) : state_->memory;
+}
+
+void World::fail(const std::string& prefix, const Error& why) {
+  const std::string subject = prefix + kAny, text = encode_error(why);
+  state_->hear({.kind = StoreNews::Kind::announced, .subject = subject, .text = text});
+  if (state_->tcp) state_->tcp->announce(subject, text);
 }
 
 std::vector<int> World::lost() const {

@@ -109,6 +109,9 @@ class World {
   std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::vector<int>& ranks,
                                                   const CommunicatorOptions& options, const Connect& connect);
 
+  /// Fails the groups whose names begin with this, on all ranks that can still be reached: those that there
+  /// are, and those that ranks meet for, now or later. Does not wait.
+  void fail(const std::string& prefix, const Error& why);
   /// Ranks whose processes have ended without leaving, so far; ascending.
   std::vector<int> lost() const;
   /// Waits for all ranks that are left to call it with this name, and makes a communicator of them.

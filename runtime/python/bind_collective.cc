@@ -349,6 +349,13 @@ void bind_collective(py::module_& module) {
       .def_property_readonly("size", &World::size)
       .def_property_readonly("hosts", &World::hosts)
       .def("lost", &World::lost)
+      .def(
+          "fail",
+          [](World& self, const std::string& prefix, const std::string& why) {
+            const WithoutGil released;
+            self.fail(prefix, Error(ErrorKind::network, why));
+          },
+          "prefix"_a, "why"_a, "Fails the groups whose names begin so, and those that ranks meet for.")
       .def("make_communicator", make_group, "name"_a, "ranks"_a = std::vector<int>(),
            "hierarchical"_a = py::none(), "inner_size"_a = 0, "call_within"_a = py::none(),
            "meet_within"_a = py::none());

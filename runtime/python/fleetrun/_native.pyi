@@ -826,6 +826,8 @@ class Interruption():
         """From any thread: they throw Error(network)."""
 class World():
     """The ranks of this job."""
+    def fail(self, prefix: str, why: str) -> None:
+        """Fails the groups whose names begin so, and those that ranks meet for."""
     @property
     def hosts(self) -> list[str]: ...
     @staticmethod

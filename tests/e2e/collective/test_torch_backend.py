@@ -383,9 +383,13 @@ assert pair[1] == 2
 gone.register_abort_hook(1, lambda: print("the hook was called", flush=True))
 if rank == 0:
     td.barrier()
+    expected = td.irecv(torch.ones(1), 1, group=gone)      # neither rank has met the other for a message
     gone.abort()
     fails(lambda: td.all_reduce(pair[0], group=gone))
+    fails(expected.wait)
+    fails(lambda: td.send(pair[0], 1, group=gone))
 else:
+    expected = td.irecv(torch.ones(1), 0, group=gone)
     waiting = td.all_reduce(torch.ones(1), group=gone, async_op=True)
     summed = functional.all_reduce(torch.ones(1), "sum", gone)
     td.barrier()
@@ -393,6 +397,8 @@ else:
     fails(waiting.wait)
     fails(lambda: functional.wait_tensor(summed))
     assert waiting.is_completed() and "aborted" in str(waiting.exception())
+    fails(expected.wait)
+    fails(lambda: td.recv(torch.ones(1), 0, tag=1, group=gone))
 td.barrier()
 td.distributed_c10d._abort_process_group()
 td.init_process_group("fleetrun")
@@ -406,6 +412,6 @@ print("done", pair[1].item())
     assert "rank 1 has not sent 4 bytes with tag 0, timeout of 1 s" in said[0][0], said
     assert "did not come" in said[0][1] and "Timed out after 1 s" in said[0][1], said
     assert "a work has Timed out after 1 s" in said[1][0], said
-    assert len(said[0]) == 3 and len(said[1]) == 4, said
-    assert all("a rank has aborted group" in failure for failure in (said[0][2], *said[1][1:])), said
+    assert len(said[0]) == 5 and len(said[1]) == 6, said
+    assert all("a rank has aborted group" in failure for failure in (*said[0][2:], *said[1][1:])), said
     assert logs[0].index("the hook was called") < logs[0].index("a rank has aborted"), logs

@@ -86,8 +86,7 @@ class Group:
         for communicator in (self._communicator, *self._beside.values()):
             if communicator is not None:
                 communicator.abort(why)
-        for channel in self._channels.values():
-            channel.end(why)
+        self._world.fail(f"group/{self.id}/", why)  # the channels, also those that ranks have not met for
 
     def is_member(self) -> bool:
         """Whether this process is one of its ranks."""
@@ -255,6 +254,11 @@ class TheWorld:
             self._meetings.end(why)
         for communicator in self._living():
             communicator.abort(why)
+
+    def fail(self, prefix: str, why: str) -> None:
+        """The groups of which the names begin so fail on all ranks that can be reached."""
+        if self._native is not None:
+            self._native.fail(prefix, why)
 
     @property
     def is_new(self) -> bool:

@@ -233,6 +233,22 @@ TEST_CASE("a rank that is killed while a group forms is named by all others long
   }
 }
 
+TEST_CASE("groups fail by what their names begin with: those that are, and those that ranks meet for") {
+  const Job job;
+  run_ranks(2, [&](int rank) {
+    const auto world = World::join(job.options(rank, 2));
+    const auto made = world->make_communicator("pair/made"), other = world->make_communicator("pairs");
+    const auto start = Clock::now();
+    if (rank == 1) world->fail("pair/", Error(ErrorKind::network, "rank 1 has had enough"));
+    for (const char* name : {"pair/to come", "pair/later"})
+      CHECK(contains(error_of([&] { world->make_communicator(name, {1, 0}); }).what(), "has had enough"));
+    CHECK(contains(error_of([&] { sum(*made, 1); }).what(), "has had enough"));
+    CHECK(Clock::now() - start < 10s);
+    CHECK(sum(*other, 1) == 2);
+    leave_together(*world, "leave");
+  });
+}
+
 TEST_CASE("a meeting ends where somebody knows that a rank will not come") {
   const Job job;
   run_ranks(2, [&](int rank) {
