@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/rank_kills.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Each run is a training of RANKS ranks (a variable; 4) under --on_failure=replace, with one or two processes
-that stand by: WAY (a variable) "fleet" with fleet.distributed_model, "ddp" with PyTorch's own
-DistributedDataParallel, "program" a static one (tests/e2e/collective/recovery_*.py). Trainers, and now and
-then one that stands by, are killed with SIGKILL at random times, KILLS times in a run (a variable; 10),
-sometimes two at once.
+Each run is a training of RANKS ranks (a variable; 4) under --on_failure=replace, with SPARES processes
+that stand by (a variable; one or two): WAY (a variable) "fleet" with fleet.distributed_model, "ddp" with
+PyTorch's own DistributedDataParallel, "program" a static one (tests/e2e/collective/recovery_*.py). Trainers,
+and now and then one that stands by, are killed with SIGKILL, KILLS times in a run (a variable; 10), sometimes
+two at once, each time at random within GAP seconds (a variable; 1.5) of the last recovery. Kills that come
+faster than processes that stand by can start wait for these starts.
 
 What counted, losses, parameters and the order of examples, has to be to the last bit what it is in a job in
 which nobody is killed. Says in the end how long it took from a kill until a step counted on every rank, and
@@ -15,6 +16,7 @@ how many steps were taken again. Needs a Python with torch: this one, or Debian'
 import collections
 import contextlib
 import json
+import math
 import os
 import pathlib
 import signal
@@ -33,7 +35,11 @@ SCRIPT = (campaign.ROOT / "tests" / "e2e" / "collective"
           / ("recovery_program.py" if WAY == "program" else "recovery_job.py"))
 RANKS = int(os.environ.get("RANKS", "4"))
 KILLS = int(os.environ.get("KILLS", "10"))
-EPOCHS, BATCHES, PACE, LIMIT = 2, 60, 0.15, 240
+GAP = float(os.environ.get("GAP", "1.5"))
+SPARES = [int(os.environ["SPARES"])] if "SPARES" in os.environ else [1, 2]
+EPOCHS, PACE = 2, 0.15
+BATCHES = max(60, math.ceil(KILLS * (2 * PACE + GAP) / PACE / EPOCHS))  # as many as KILLS may take
+LIMIT = 240 + BATCHES * EPOCHS * PACE
 REPLACE = ("--on_failure=replace",)
 state = {"calm": None, "taken": None, "kills": 0, "again": 0, "idle": [], "python": None, "environment": {}}
 
@@ -68,13 +74,22 @@ def start(turn, *flags, pace):
     return turn.start(f"--nproc_per_node={RANKS}", f"--python={state['python']}", *flags, SCRIPT)
 
 
-def last_notes(turn):
-    """The newest line of each rank that has one."""
+def newest(turn, count):
+    """The last lines of each rank that has so many."""
     found = {}
     for rank in range(RANKS):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            found[rank] = json.loads((turn.directory / f"{rank}.jsonl").read_text().splitlines()[-1])
+        with contextlib.suppress(OSError, ValueError):
+            with open(turn.directory / f"{rank}.jsonl", "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+                lines = file.read().splitlines()[-count:]
+            if len(lines) == count:
+                found[rank] = [json.loads(line) for line in lines]
     return found
+
+
+def last_notes(turn):
+    """The newest line of each rank that has one."""
+    return {rank: line for rank, (line,) in newest(turn, 1).items()}
 
 
 def standing_by(turn):
@@ -88,8 +103,8 @@ def wait_for_steps(turn, job, after, count):
     """Until each rank has noted so many steps after this time. False: the job has ended."""
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline and job.poll() is None:
-        lines = notes(turn.directory)
-        if all(sum(note["at"] > after for _, note in lines[rank]) >= count for rank in range(RANKS)):
+        lines = newest(turn, count)
+        if len(lines) == RANKS and all(rank[0]["at"] > after for rank in lines.values()):
             return True
         time.sleep(0.05)
     return False
@@ -101,7 +116,7 @@ def kill_some(turn, job):
     for _ in range(KILLS):
         if not wait_for_steps(turn, job, after, 2):
             break
-        time.sleep(turn.random.uniform(0.0, 1.5))
+        time.sleep(turn.random.uniform(0.0, GAP))
         victims = {note["pid"] for note in last_notes(turn).values()}
         count = turn.random.choice([1, 1, 1, 1, 2])
         chosen = turn.random.sample(sorted(victims), min(count, len(victims) - 1))
@@ -143,7 +158,7 @@ def run(turn):
             if wrong:
                 return f"nobody killed: {wrong}"
             state["calm"], state["taken"] = outcome(calm.directory), taken(calm.directory)
-    job = start(turn, *REPLACE, f"--spares={turn.random.choice([1, 2])}", pace=PACE)
+    job = start(turn, *REPLACE, f"--spares={turn.random.choice(SPARES)}", pace=PACE)
     times = kill_some(turn, job)
     wrong = finish(turn, job)
     if wrong:
