@@ -9,6 +9,9 @@ differs, and a rank that is gone, is an Error on every rank, which says who. syn
 once: its arrays are not to be touched before task.wait() has returned. Ranks (src, dst) are those of the job,
 also in calls of a group.
 
+Given variables of a program, a call is an operator of it: every rank that runs the program makes the call on
+the values that it has then.
+
 Bools and complex numbers are reduced as such: the sum of bools says whether any is true, their product
 whether all are; complex numbers have sums and means.
 """
@@ -20,6 +23,7 @@ from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Iterable, Sequence
 from fleetrun.distributed._arrays import copy, empty_like, join, view
 from fleetrun.distributed._channel import Message
+from fleetrun.distributed._in_programs import in_programs
 from fleetrun.distributed._world import Group, the_world
 
 __all__ = [
@@ -183,6 +187,49 @@ def destroy_process_group(group: Group | None = None) -> None:
         the_world.groups.pop(group.id, None)
 
 
+def _reduced_gradient(arguments, group):
+    """The gradients of a sum are summed as well; the least and the largest have none, as in Paddle."""
+    if arguments["op"] not in (ReduceOp.SUM, ReduceOp.AVG):
+        return None
+
+    import numpy
+
+    def backward(given):
+        given = numpy.array(given)
+        all_reduce(given, arguments["op"], group)
+        return given
+
+    return backward
+
+
+def _gathered_gradient(arguments, group):
+    """The sum of what each rank has for this rank's part."""
+
+    import numpy
+
+    def backward(*given):
+        like = numpy.array(next(one for one in given if one is not None))
+        parts = [like * 0 if one is None else numpy.array(one) for one in given]
+        reduce_scatter(made := like * 0, parts, group=group)
+        return made
+
+    return backward
+
+
+def _scattered_gradient(arguments, group):
+    """Each part's is what the rank has that got it; there is none of what was there before."""
+
+    import numpy
+
+    def backward(given):
+        parts: list[Any] = []
+        all_gather(parts, numpy.array(given), group)
+        return [parts[0] * 0, *parts]
+
+    return backward
+
+
+@in_programs("tensor", _reduced_gradient)
 def all_reduce(tensor: Any, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task:
     """tensor = the ranks' tensors reduced."""
     values = view(tensor)
@@ -193,6 +240,7 @@ def all_reduce(tensor: Any, op: int = ReduceOp.SUM, group: Group | None = None, 
     )
 
 
+@in_programs("tensor")
 def broadcast(tensor: Any, src: int, group: Group | None = None, sync_op: bool = True) -> Task:
     """tensor = that of rank `src`."""
     group = _group(group)
@@ -204,6 +252,7 @@ def broadcast(tensor: Any, src: int, group: Group | None = None, sync_op: bool =
     )
 
 
+@in_programs("tensor")
 def reduce(
     tensor: Any, dst: int, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
 ) -> Task:
@@ -219,6 +268,7 @@ def reduce(
     )
 
 
+@in_programs("tensor_list", _gathered_gradient)
 def all_gather(tensor_list: list[Any], tensor: Any, group: Group | None = None, sync_op: bool = True) -> Task:
     """Appends the ranks' tensors, which have one shape, to an empty list; or sets those of a list of as
     many."""
@@ -246,6 +296,7 @@ def _take_parts(tensor_list, parts, ranks, name):
         copy(tensor_list[rank], parts[rank])
 
 
+@in_programs("tensor", _scattered_gradient)
 def reduce_scatter(
     tensor: Any,
     tensor_list: Sequence[Any],
@@ -275,6 +326,7 @@ def _as_many(tensor_list, group, name):
         )
 
 
+@in_programs("tensor")
 def scatter(
     tensor: Any,
     tensor_list: Sequence[Any] | None = None,
@@ -337,6 +389,7 @@ def gather(
     )
 
 
+@in_programs("out_tensor_list")
 def alltoall(
     in_tensor_list: Sequence[Any],
     out_tensor_list: list[Any],
@@ -362,6 +415,7 @@ def alltoall(
     )
 
 
+@in_programs("out_tensor")
 def alltoall_single(
     in_tensor: Any,
     out_tensor: Any,

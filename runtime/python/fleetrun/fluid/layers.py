@@ -112,6 +112,7 @@ __getattr__, __dir__ = _lazy.attach(
             "instance_norm mean_iou merge_selected_rows sampling_id teacher_student_sigmoid_loss unique "
             "unique_with_counts",
         ),
+        "collective": "fluid._collective",
         "IfElse": "fluid._if_else:IfElse",
         "py_func": "static.calls:py_func",
         "get_places": "_places:get_places",
