@@ -244,7 +244,7 @@ for name in ("cut", "unknown"):
     except (paddle.Error, AttributeError) as error:
         print(str(error).splitlines()[0])
 """)
-    told = "geo 100 False True 1024.0 ['conv2d'] {'checkpoints': 'x'} False Reduce"
+    told = "geo 100 False True 1024.0 ['conv2d'] {'checkpoints': ['x']} False Reduce"
     lines = done.stdout.splitlines()
     assert lines[:2] == [told, told]
     assert {"  reduce_strategy: 1", "amp: true", '  custom_white_list: "conv2d"'} <= set(lines)

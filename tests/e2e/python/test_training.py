@@ -92,6 +92,7 @@ compare(fleet.distributed_optimizer(paddle.optimizer.SGD(0.3), fleet.Distributed
         lambda i, w, g, t: w - 0.3 * g)
 fleet.init_worker()
 assert fleet.util.all_reduce(np.array([1.5, 2.0])).tolist() == [1.5, 2.0] and fleet.util.all_gather(3) == [3]
+assert fleet.util.all_reduce([3, 4], "sum", "all") == [3, 4]
 fleet.barrier_worker()
 fleet.stop_worker()
 """)

@@ -8,6 +8,11 @@ from fleetrun._error import Error
 
 _PLAIN = (bool, int, float, str, list, dict)
 _TOKEN = re.compile(r"""\s*(?:#[^\n]*\s*)*("(?:\\.|[^"\\])*"|[{}:;,]|[^\s"{}:;,#]+|$)""")
+# The dicts' lists in Paddle, also of those whose names have no defaults here.
+_LISTS = (
+    "checkpoint_shape", "checkpoints", "custom_black_list", "custom_black_varnames", "custom_white_list", "dump_fields",
+    "dump_param", "exclude_from_weight_decay", "not_quant_pattern", "segment_anchors", "sparsity", "stat_var_names",
+)  # fmt: skip
 _ATTRIBUTES = ("a_sync", "a_sync_configs", "adam_d2sum", "trainer_desc_configs")
 
 
@@ -22,14 +27,15 @@ def read_into(strategy, text, name):
     for field, value in _block(iter(_TOKEN.findall(text)), name, "").items():
         if field == "build_strategy" and isinstance(value, dict):
             value = strategy.build_strategy.named(value)
-        setattr(strategy, field, _as(getattr(strategy, field), value))
+        setattr(strategy, field, _as(field, getattr(strategy, field), value))
 
 
-def _as(current, value):
+def _as(name, current, value):
     """A list of one element stands there as the element."""
     if isinstance(current, dict) and isinstance(value, dict):
-        return {name: _as(current.get(name), each) for name, each in value.items()}
-    return [value] if isinstance(current, list) and not isinstance(value, list) else value
+        return {key: _as(key, current.get(key), each) for key, each in value.items()}
+    is_list = isinstance(current, list) or name in _LISTS
+    return [value] if is_list and not isinstance(value, list) else value
 
 
 def _fields(strategy):

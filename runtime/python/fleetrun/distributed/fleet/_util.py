@@ -194,7 +194,9 @@ class UtilBase:
         rounded."""
         import numpy
 
-        refuse("fleet.util", comm_world=(comm_world, "worker"))
+        # "all" are the trainers where there are no servers.
+        if comm_world != "all" or self._fleet.server_num() > 0:
+            refuse("fleet.util", comm_world=(comm_world, "worker"))
         # The last column says which ranks there are.
         parts = numpy.zeros((self._fleet.worker_num(), len(values) + 1))
         parts[self._fleet.worker_index()] = [*values, 1.0]
