@@ -20,6 +20,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+
+from fleetrun_job import find_fleetrun  # noqa: E402
 
 
 class Turn:
@@ -123,11 +126,6 @@ def compile_c(source, folder):
     subprocess.run([compiler, "-O1", "-o", program, str(pathlib.Path(__file__).with_name(source))],
                    check=True)
     return program
-
-
-def find_fleetrun():
-    return (os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun")
-            or str(ROOT / "build" / "cli" / "fleetrun"))
 
 
 def make_parser(description):

@@ -27,8 +27,7 @@ import time
 
 import campaign
 
-sys.path.insert(0, str(campaign.ROOT / "tests" / "support"))
-import torch_python  # noqa: E402
+import torch_python
 
 WAY = os.environ.get("WAY", "fleet")
 SCRIPT = (campaign.ROOT / "tests" / "e2e" / "collective"

@@ -19,8 +19,7 @@ import sys
 
 import campaign
 
-sys.path.insert(0, str(campaign.ROOT / "tests" / "support"))
-import torch_python  # noqa: E402
+import torch_python
 
 SCRIPT = pathlib.Path(__file__).with_name("sentinel_job.py")
 FAULTS, LIMIT = int(os.environ.get("FAULTS", "50")), 240

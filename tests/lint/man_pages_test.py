@@ -1,6 +1,5 @@
 """The man pages say what the program says: its flags, its variables, its exit statuses, its commands."""
 
-import os
 import pathlib
 import re
 import shutil
@@ -9,17 +8,17 @@ import subprocess
 import pytest
 
 from built_manual import built
+from fleetrun_job import find_fleetrun
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAN = ROOT / "man"
 
 
 def program():
-    path = (os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun")
-            or str(ROOT / "build" / "cli" / "fleetrun"))
-    if not os.path.exists(path):
+    try:
+        return find_fleetrun()
+    except FileNotFoundError:
         pytest.skip("fleetrun is not built")
-    return path
 
 
 def said(*arguments):

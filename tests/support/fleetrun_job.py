@@ -15,7 +15,7 @@ DEADLINE = 30  # seconds after which a test that waits has failed
 def find_fleetrun():
     """$FLEETRUN_BIN, else the one that is installed in the active environment, else the one of ./build."""
     path = (os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun")
-            or str(ROOT / "build" / "cli" / "fleetrun"))
+            or str(ROOT / "build" / "fleetrun"))
     if not os.path.exists(path):
         raise FileNotFoundError(f"fleetrun is not at {path}; build it or set FLEETRUN_BIN")
     return path
