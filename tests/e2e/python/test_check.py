@@ -279,7 +279,7 @@ paddle.newer()
 """, [(18, "name", "fleetrun has no paddle.newer", "")]),
     "kept": (STATIC + """
 width = paddle.nn.Embedding(9, 4)._embedding_dim
-(width, 1).clear_grad()
+paddle.nn.BeamSearchDecoder(None, 0, 1, 2, output_fn=lambda x: nothing(x)), (width, 1).clear_grad()
 """, [(6, "name", "'tuple' object has no attribute 'clear_grad'", "")]),
     # What ends a run by the script's own will, by Python's library, or by a part that is not built.
     "own_end": ("""import paddle, sys
@@ -396,7 +396,7 @@ dataset.load_into_memory()
 dataset.global_shuffle()
 paddle.save(paddle.static.default_main_program().state_dict(), "model.pdparams")
 dataset = paddle.fluid.DatasetFactory().create_dataset()
-dataset.local_shuffle()
+dataset.global_shuffle(None)
 fluid.DatasetFactory().create_dataset("BoxPSDataset")
 paddle.set_device("gpu:0"), paddle.set_device("npu")
 """, [(7, "refused", "matmul: the inner dimensions differ", ""),
@@ -409,9 +409,9 @@ act = "relu"
 eval("fluid.layers." + act)
 eval("fluid.layers." + act + "r")
 eval("no_such_name." + act)
-eval("x y"), eval("1 +" + input()), eval("nothing", {"nothing": 1})
+eval("x y"), eval("1 +" + input()), eval("nothing", {"nothing": 1}), print >> 1
 """, [(4, "name", "fleetrun has no paddle.fluid.layers.relur", "relu"),
-      (5, "name", "name 'no_such_name' is not defined", "")]),
+      (5, "name", "name 'no_such_name' is not defined", ""), (6, "argument", "print >> …", "(…, file=…)")]),
     "called": ("""import json, numpy, textwrap, yaml
 from PIL import Image
 textwrap.indent("a", prefix="b"), json.dumps({}, indent=1)

@@ -147,7 +147,8 @@ class Calls(Expressions):
             ):
                 self.uses_package = True
                 result = self._of_package(function, text_of(node.func), args, keywords, exact)
-                self._hand_over(args, keywords, True)
+                # What a class is given it may only keep.
+                self._hand_over(args, keywords, not isinstance(function, type))
                 return result
             return self.apply(function, args, keywords, exact)
         except package.Refused as refusal:

@@ -136,6 +136,9 @@ class Expressions(Names):
         return found
 
     def _binop(self, node: ast.BinOp, frame: Frame) -> Any:
+        if isinstance(node.op, ast.RShift) and isinstance(node.left, ast.Name) and node.left.id == "print":
+            text = "print >> …: print is a function, and this is Python 2's"
+            self.report(node, "argument", text, "write it for Python 3: print(…, file=…)", TypeError)
         return self.binary(node.op, self.evaluate(node.left, frame), self.evaluate(node.right, frame), node)
 
     def operate(self, function: Any, values: list[Any], node: ast.AST) -> Any:

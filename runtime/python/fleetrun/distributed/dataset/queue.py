@@ -44,15 +44,19 @@ class QueueDataset(DatasetBase):
 
     def local_shuffle(self) -> None:
         """Throws: Error(config): what is streamed is never there as a whole."""
-        raise Error(
-            "config",
-            "a QueueDataset does not shuffle",
-            "use InMemoryDataset, or shuffle the files and their list",
-        )
+        raise _no_shuffle()
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
         """Throws: Error(config), as local_shuffle."""
-        self.local_shuffle()
+        raise _no_shuffle()
+
+
+def _no_shuffle():
+    return Error(
+        "config",
+        "a QueueDataset does not shuffle",
+        "use InMemoryDataset, or shuffle the files and their list",
+    )
 
 
 class FileInstantDataset(QueueDataset):

@@ -10,8 +10,9 @@ _PLAIN = (bool, int, float, str, list, dict)
 _TOKEN = re.compile(r"""\s*(?:#[^\n]*\s*)*("(?:\\.|[^"\\])*"|[{}:;,]|[^\s"{}:;,#]+|$)""")
 # The dicts' lists in Paddle, also of those whose names have no defaults here.
 _LISTS = (
-    "checkpoint_shape", "checkpoints", "custom_black_list", "custom_black_varnames", "custom_white_list", "dump_fields",
-    "dump_param", "exclude_from_weight_decay", "not_quant_pattern", "segment_anchors", "sparsity", "stat_var_names",
+    "checkpoint_shape", "checkpoints", "custom_black_list", "custom_black_varnames", "custom_white_list",
+    "dump_fields", "dump_param", "exclude_from_weight_decay", "not_quant_pattern", "segment_anchors",
+    "sparsity", "stat_var_names",
 )  # fmt: skip
 _ATTRIBUTES = ("a_sync", "a_sync_configs", "adam_d2sum", "trainer_desc_configs")
 
