@@ -13,6 +13,7 @@
 #include <climits>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "ps/base/directory_sync.h"
@@ -138,10 +139,25 @@ void WriteLog::sync_file() {
 
 void WriteLog::when_safe(std::function<void()> then) {
   if (sync_ == LogSync::process) return then();
-  const std::lock_guard lock(mutex_);
-  if (is_broken_) return;
-  waiting_.push_back(std::move(then));
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_abandoned_) {
+      waiting_.push_back(std::move(then));
+      changed_.notify_all();
+      return;
+    }
+  }
+  then();
+}
+
+void WriteLog::abandon() {
+  std::vector<std::function<void()>> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    is_abandoned_ = true;
+    waiting.swap(waiting_);
+  }
+  for (const auto& then : waiting) then();
 }
 
 std::uint64_t WriteLog::rotate() {
@@ -192,7 +208,7 @@ void WriteLog::run() {
   for (;;) {
     changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    const auto waiting = std::exchange(waiting_, {});
+    auto waiting = std::exchange(waiting_, {});
     const std::shared_ptr<UniqueFd> file = file_;
     const std::uint64_t size = size_, segment = segment_;
     lock.unlock();
@@ -206,8 +222,11 @@ void WriteLog::run() {
     lock.lock();
     if (failed) {
       is_broken_ = true;
-      waiting_.clear();
+      std::ranges::move(waiting_, std::back_inserter(waiting));
+      waiting_.swap(waiting);
+      const bool is_late = is_abandoned_;
       lock.unlock();
+      if (is_late) return abandon();
       errno = error;
       try {
         check_errno(-1, "fdatasync", path_);

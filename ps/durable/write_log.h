@@ -50,6 +50,8 @@ class WriteLog {
   /// Calls `then` when all that has been appended is as safe as LogSync says:
   /// at once, or from another thread.
   void when_safe(std::function<void()> then);
+  /// Nobody hears an answer any more: what waits, and what is still to wait, is called without being safe.
+  void abandon();
   /// What is appended from now on goes to a new segment, whose number is returned. With LogSync::process
   /// nothing waits for the disk here.
   std::uint64_t rotate();
@@ -80,6 +82,7 @@ class WriteLog {
   std::uint64_t size_ = 0;     // of the segment
   std::uint64_t durable_ = 0;  // of it, synced
   bool is_broken_ = false;
+  bool is_abandoned_ = false;
   bool ending_ = false;
   std::vector<std::function<void()>> waiting_;
   std::thread thread_;  // with LogSync::power

@@ -421,7 +421,29 @@ struct RpcServer::State {
     server.end_handed_on();
     slow.finish();
     if (shared_memory) shared_memory->stop();
-    if (!listening) return;
+    if (listening) end_queue();
+  }
+
+  // What it was asked may not be answered any more: to its trainers it is a server that was killed.
+  void fail() {
+    metrics_file.reset();
+    authenticating_acceptor.reset();
+    if (shared_memory) shared_memory->cut_off();
+    live.close();
+    listening->Shutdown(std::chrono::system_clock::now());
+    server.close();
+    server.abandon();
+    slow.finish();
+    if (shared_memory) shared_memory->stop();
+    end_queue();
+  }
+
+  bool has_failed() {
+    const std::lock_guard lock(failure_mutex);
+    return failure.has_value();
+  }
+
+  void end_queue() {
     live.wait_for_none();
     queue->Shutdown();
     for (std::thread& thread : threads) thread.join();
@@ -430,6 +452,7 @@ struct RpcServer::State {
   void shut_down() {
     if (is_cut_off) return end_cut_off();
     if (!listening) return server.close();
+    if (has_failed()) return fail();
     // Whoever waits for another trainer is told; what is being answered has some seconds to finish.
     metrics_file.reset();
     authenticating_acceptor.reset();
@@ -438,9 +461,7 @@ struct RpcServer::State {
     listening->Shutdown(std::chrono::system_clock::now() + kFinishCalls);
     slow.finish();
     if (shared_memory) shared_memory->stop();
-    live.wait_for_none();
-    queue->Shutdown();
-    for (std::thread& thread : threads) thread.join();
+    end_queue();
   }
 };
 

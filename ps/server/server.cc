@@ -118,6 +118,11 @@ void Server::State::give_up(std::uint32_t trainer, std::uint64_t incarnation,
   }
 }
 
+void Server::abandon() noexcept {
+  if (state_->durable && state_->durable->log) state_->durable->log->abandon();
+  state_->end_following();
+}
+
 const std::optional<Recovery>& Server::recovery() const noexcept {
   return state_->recovery;
 }

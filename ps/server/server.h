@@ -151,6 +151,8 @@ class Server {
   /// else can serve it any more: whoever still does is refused from then on. Null where it does not have all
   /// that was answered.
   std::shared_ptr<FollowedServer> take_held(std::uint32_t rank);
+  /// The log is lost, and nobody hears an answer any more: what waits for it, or for the standby, ends.
+  void abandon() noexcept;
   /// After release(), once nobody hears it any more: ends what waits.
   void end_handed_on() noexcept;
 

@@ -148,7 +148,11 @@ bool Server::State::take_back() {
 }
 
 void Server::State::start_following() {
-  if (following) following->thread = std::thread([this] { follow_on(); });
+  if (!following) return;
+  following->thread = std::thread([this] {
+    follow_on();
+    following->end();  // nobody waits for it any more
+  });
 }
 
 void Server::State::end_following() noexcept {

@@ -29,6 +29,8 @@ void WriteLog::when_safe(std::function<void()> then) {
   then();
 }
 
+void WriteLog::abandon() {}
+
 std::uint64_t WriteLog::rotate() {
   return ++segment_;
 }
