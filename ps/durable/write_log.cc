@@ -113,7 +113,7 @@ void WriteLog::write(BytePieces pieces, std::uint64_t size) {
     if (done < 0) {
       const int error = errno;
       // Nothing of it stays; where that fails too, nothing may follow.
-      is_broken_ = ::ftruncate(file_->value(), static_cast<off_t>(size_)) != 0;
+      if (::ftruncate(file_->value(), static_cast<off_t>(size_)) != 0) break_off("write", error);
       errno = error;
       check_errno(-1, "write", path_);
     }
@@ -130,11 +130,20 @@ void WriteLog::write(BytePieces pieces, std::uint64_t size) {
 
 // A file that failed to sync is never synced again: what it lost, it would not tell twice.
 void WriteLog::sync_file() {
-  if (::fdatasync(file_->value()) != 0) {
-    is_broken_ = true;
-    check_errno(-1, "fdatasync", path_);
-  }
+  if (::fdatasync(file_->value()) != 0) break_off("fdatasync", errno);
   durable_ = size_;
+}
+
+void WriteLog::break_off(const char* call, int error) {
+  const bool is_first = !std::exchange(is_broken_, true);
+  changed_.notify_all();
+  try {
+    errno = error;
+    check_errno(-1, call, path_);
+  } catch (const Error& reason) {
+    if (is_first && broken_) broken_(reason);
+    throw;
+  }
 }
 
 void WriteLog::when_safe(std::function<void()> then) {
@@ -181,12 +190,8 @@ void WriteLog::sync_begun() {
     path = path_;
   }
   for (const auto& file : files) {
-    if (!file || ::fdatasync(file->value()) == 0) continue;
-    const int error = errno;
-    const std::lock_guard lock(mutex_);
-    is_broken_ = true;
-    errno = error;
-    check_errno(-1, "fdatasync", path);
+    // The next checkpoint needs neither of them.
+    if (file) check_errno(::fdatasync(file->value()), "fdatasync", path);
   }
   sync_directory(directory_);
 }
@@ -206,8 +211,8 @@ std::uint64_t WriteLog::bytes() const {
 void WriteLog::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
+    changed_.wait(lock, [this] { return ending_ || is_broken_ || !waiting_.empty(); });
+    if (waiting_.empty() || is_broken_) return;
     auto waiting = std::exchange(waiting_, {});
     const std::shared_ptr<UniqueFd> file = file_;
     const std::uint64_t size = size_, segment = segment_;
@@ -220,19 +225,17 @@ void WriteLog::run() {
       error = errno;
     }
     lock.lock();
-    if (failed) {
-      is_broken_ = true;
+    if (failed || is_broken_) {
       std::ranges::move(waiting_, std::back_inserter(waiting));
       waiting_.swap(waiting);
       const bool is_late = is_abandoned_;
-      lock.unlock();
-      if (is_late) return abandon();
-      errno = error;
       try {
-        check_errno(-1, "fdatasync", path_);
-      } catch (const Error& reason) {
-        if (broken_) broken_(reason);
+        if (failed) break_off("fdatasync", error);
+      } catch (const Error&) {
+        // It was told.
       }
+      lock.unlock();
+      if (is_late) abandon();
       return;
     }
     if (segment == segment_) durable_ = std::max(durable_, size);

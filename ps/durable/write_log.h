@@ -67,6 +67,8 @@ class WriteLog {
   void begin_segment(std::uint64_t segment, std::uint64_t before);
   void write(std::vector<std::span<const std::byte>> pieces, std::uint64_t size);
   void sync_file();
+  /// Throws: Error(host), which `broken` gets, too.
+  void break_off(const char* call, int error);
   void run();
 
   std::string directory_;

@@ -54,6 +54,15 @@ void push(Server& server, std::uint64_t number) {
   ask(server, draft.message);
 }
 
+std::string error_of_checkpoint(Server& server) {
+  try {
+    server.make_checkpoint();
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 float count(Server& server) {
   wire::PullDraft draft = wire::draft_pull({wire::Method::pull, 0, 0, 7},
                                            {.sparse = {{.table = 0, .width = 1, .keys = 1}}, .dense = {}});
@@ -186,4 +195,44 @@ TEST_CASE("a server says that the disk of its log does not answer, and when it d
   CHECK(first == mine + " has not taken the log for 0 s: its disk does not answer, and trainers wait for it");
   CHECK(over.get_future().get().starts_with(mine + " takes the log again, after "));
   stop_watching_files();
+}
+
+TEST_CASE("a checkpoint that the disk fails is made another time, and training goes on") {
+  const TempDir directory;
+  const std::string kept = directory.file("kept"), mine = kept + "/server-00000";
+  watch_files(mine, FileFault::none, 0);
+  Server server(
+      options(kept, LogSync::process), [] {}, [](const Error&, bool is_fatal) { CHECK_FALSE(is_fatal); });
+  REQUIRE(hello(server) == 1);
+  std::uint64_t pushes = 0, failed = 0;
+  bool is_through = false;
+  for (std::uint64_t at = 1; !is_through; ++at) {
+    push(server, ++pushes);
+    watch_files(mine, FileFault::io_error, at);
+    const std::string said = error_of_checkpoint(server);
+    is_through = stop_watching_files() < at;
+    if (said.ends_with("Input/output error (fdatasync)")) ++failed;
+  }
+  CHECK(failed >= 2);
+  push(server, ++pushes);
+  CHECK(count(server) == static_cast<float>(pushes));
+  server.make_checkpoint();
+}
+
+TEST_CASE(
+    "where the disk fails the log of a checkpoint, a server that promises it is told, and answers nothing "
+    "more") {
+  const TempDir directory;
+  const std::string kept = directory.file("kept"), mine = kept + "/server-00000";
+  int told = 0;
+  watch_files(mine, FileFault::none, 0);
+  Server server(
+      options(kept), [] {}, [&](const Error&, bool is_fatal) { told += is_fatal ? 1 : 0; });
+  REQUIRE(hello(server) == 1);
+  watch_files(mine, FileFault::io_error, 1);
+  CHECK(error_of_checkpoint(server).ends_with("Input/output error (fdatasync)"));
+  stop_watching_files();
+  CHECK(told == 1);
+  CHECK(error_of_checkpoint(server).ends_with("an earlier write to this log failed"));
+  CHECK(told == 1);
 }
