@@ -26,6 +26,7 @@ USES = re.compile(r"^\s*(?:import|from) paddle\b", re.MULTILINE)
 DOES = re.compile(r"__main__|^\w[\w.]*\.(?:run|minimize|train_from_dataset)\(", re.MULTILINE)
 LACKS = re.compile(
     r"FileNotFoundError|is not there|No such file|sys\.argv|os\.environ|EOFError|ConnectionError|URLError"
+    r"|expected str, bytes or os.PathLike object, not NoneType"
     r"|args\b[^\n]*\n(?:[\s^~]*\n)?\w+: [^\n]*NoneType"
 )
 FRAMES = re.compile(r'File "([^"]+)", line (\d+)')
