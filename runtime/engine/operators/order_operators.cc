@@ -48,6 +48,9 @@ struct Choice {
 
 /// `given` is k, null where an attribute says it.
 Choice choice_of(const Operator& op, std::int64_t size, const Tensor* given) {
+  if (given != nullptr && given->size() != 1) {
+    fail(op, "'" + op.inputs[1] + "' is " + to_string(given->shape()) + ", and one integer is needed");
+  }
   if (op.type.starts_with("argsort")) return {size, attribute(op, "descending", false), Ties::sorted};
   const auto k = given == nullptr                   ? attribute<std::int64_t>(op, "k")
                  : given->type() == DataType::int32 ? given->values<std::int32_t>()[0]
@@ -58,10 +61,11 @@ Choice choice_of(const Operator& op, std::int64_t size, const Tensor* given) {
   return {k, attribute(op, "largest", true), Ties::chosen};
 }
 
+/// Sizes that only a run knows may be 1, as that of the batch.
 void expect_one_integer(const Inference& inference, std::size_t index) {
   const Variable& input = inference.input(index);
   if (input.type != DataType::int32) inference.expect_type(index, DataType::int64);
-  if (count(input.shape) != 1) {
+  if (!std::ranges::all_of(input.shape, [](std::int64_t size) { return size == 1 || size == -1; })) {
     inference.fail("'" + input.name + "' is " + to_string(input.shape) + ", and one integer is needed");
   }
 }

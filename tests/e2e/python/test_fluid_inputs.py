@@ -349,3 +349,16 @@ for given in (np.full((2, 2), 3, "float32"), np.array([4, 5, 6], "float32")):
         got = exe.run(fluid.default_main_program(), fetch_list=[t * 2 + layers.reduce_sum(t, -1, True), t])
         np.testing.assert_array_equal(got[0], given * 2 + given.sum(-1, keepdims=True))
 """)
+
+
+def test_how_many_topk_keeps_is_fed_as_a_batch_of_one(run):
+    """Declared as any input, [-1, 1]: that it is one integer only a run knows."""
+    run(HEAD + """
+x, k = layers.data("x", [4]), layers.data("k", [1], dtype="int32")
+values, places = layers.topk(x, k)
+for count in (1, 3):
+    got = exe.run(feed={**fed("x", (2, 4)), "k": np.array([[count]], "int32")}, fetch_list=[values, places])
+    assert got[1].tolist() == [list(range(3, 3 - count, -1))] * 2 and got[0].shape == (2, count)
+with pytest.raises(Error, match=r"'k' is \\[2, 1\\], and one integer is needed"):
+    exe.run(feed={**fed("x", (2, 4)), "k": np.array([[1], [2]], "int32")}, fetch_list=[values])
+""")
