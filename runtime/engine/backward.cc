@@ -3,7 +3,8 @@
 // A variable that is used k times gets k gradients, added up (add_n) just before its producer is
 // differentiated; the first is called v@GRAD and the sum is written over it. A parameter that is only looked
 // up, by lookups that ask for rows (sparse_embedding, embedding with is_sparse), gets one row gradient for
-// all of them: one `row_gradient` operator at the end.
+// all of them: one `row_gradient` operator at the end. A value that a gradient reads, and that a later
+// operator writes over, is copied before that one: v@KEPT.
 
 #include <algorithm>
 #include <set>
@@ -78,14 +79,23 @@ class Backward final : public GradientBuilder {
     if (!op.outputs.empty() && std::ranges::all_of(op.outputs, &std::string::empty)) return;
     op.attributes[std::string(kRoleAttribute)] = std::string("backward");
     op.where = op_.where;
+    for (std::string& input : op.inputs) input = value_then(input);
     program_.append(std::move(op));
   }
 
  private:
+  /// A value that is written over, as it was before.
+  struct Kept {
+    std::string value, copy, where;
+  };
+
+  void mark_overwritten(std::size_t operators);
+  std::string value_then(const std::string& name);
+  void keep_values();
   void mark_sources();
   void mark_wanted(std::size_t operators);
   void expect_gradients_of_gradients(const std::string& loss) const;
-  void differentiate(const Operator& op);
+  void differentiate(std::size_t at);
   void add_up(const std::string& name);
   void append_row_gradient(const std::string& parameter, const RowLookups& lookups);
   std::string new_gradient(const std::string& name);
@@ -93,6 +103,10 @@ class Backward final : public GradientBuilder {
 
   Program& program_;
   Operator op_;
+  std::size_t at_ = 0;  // where op_ stands
+  /// Which operators write what several of them write, ascending.
+  std::map<std::string, std::vector<std::size_t>> writers_;
+  std::multimap<std::size_t, Kept> kept_;  // by the operator that writes over the value
   /// Variables that need a gradient: a trainable parameter is among their ancestors, or what is fed and has
   /// stop_gradient=False.
   std::set<std::string> wanted_;
@@ -182,8 +196,51 @@ void Backward::add_up(const std::string& name) {
   found->second.resize(1);
 }
 
-void Backward::differentiate(const Operator& op) {
-  op_ = op;
+// What outlives a run is read as it is then, as in Paddle: parameters that another loss has moved.
+void Backward::mark_overwritten(std::size_t operators) {
+  for (std::size_t i = 0; i < operators; ++i) {
+    for (const std::string& output : program_.operators()[i].outputs)
+      if (!output.empty() && !program_.variable(output).persistable) writers_[output].push_back(i);
+  }
+  std::erase_if(writers_, [](const auto& entry) { return entry.second.size() < 2; });
+}
+
+/// The name under which a gradient of op_ finds what `name` was when op_ had run.
+std::string Backward::value_then(const std::string& name) {
+  const auto writers = writers_.find(name);
+  if (writers == writers_.end()) return name;
+  if (!std::ranges::count(op_.inputs, name) && !std::ranges::count(op_.outputs, name)) return name;
+  const auto over = std::ranges::upper_bound(writers->second, at_);
+  if (over == writers->second.end()) return name;
+  const auto [first, last] = kept_.equal_range(*over);
+  const auto same = std::find_if(first, last, [&](const auto& entry) { return entry.second.value == name; });
+  if (same != last) return same->second.copy;
+  std::string copy = name + "@KEPT";
+  for (int k = 1; program_.has_variable(copy); ++k) copy = name + "@KEPT@" + std::to_string(k);
+  Variable variable = program_.variable(name);
+  variable.name = copy;
+  variable.is_data = false;
+  program_.add_variable(std::move(variable));
+  kept_.emplace(*over, Kept{name, copy, op_.where});
+  return copy;
+}
+
+void Backward::keep_values() {
+  for (auto entry = kept_.rbegin(); entry != kept_.rend(); ++entry) {
+    const Kept& kept = entry->second;
+    auto& operators = program_.operators();
+    operators.insert(operators.begin() + static_cast<std::ptrdiff_t>(entry->first),
+                     Operator{.type = "assign",
+                              .inputs = {kept.value},
+                              .outputs = {kept.copy},
+                              .attributes = {},
+                              .where = kept.where});
+  }
+}
+
+void Backward::differentiate(std::size_t at) {
+  op_ = program_.operators()[at];
+  at_ = at;
   reached_.clear();
   for (const std::string& output : op_.outputs) {
     if (!wanted_.contains(output)) continue;
@@ -221,18 +278,20 @@ std::map<std::string, std::string> Backward::run(const std::map<std::string, std
   wanted_ = wanted;
   mark_sources();
   mark_wanted(operators);
+  mark_overwritten(operators);
   for (std::size_t i = 0; i < operators; ++i) {
     const Operator& op = program_.operators()[i];
     if (is_row_lookup(op)) dense_.insert(parameter_of(op));
   }
   for (const auto& [name, gradient] : given) gradients_[name].push_back(gradient);
-  for (std::size_t i = operators; i-- > 0;) differentiate(Operator(program_.operators()[i]));
+  for (std::size_t i = operators; i-- > 0;) differentiate(i);
   std::map<std::string, std::string> result;
   for (const std::string& name : wanted) {
     if (!gradients_.contains(name)) continue;
     add_up(name);
     result[name] = gradients_[name].front();
   }
+  keep_values();
   return result;
 }
 
@@ -247,6 +306,7 @@ std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss,
   wanted_ = asked;
   if (asked.empty()) mark_sources();
   mark_wanted(operators);
+  mark_overwritten(operators);
   expect_gradients_of_gradients(name_of_loss);
   if (!wanted_.contains(name_of_loss)) {
     if (!asked.empty()) return {};
@@ -260,7 +320,7 @@ std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss,
        .inputs = {},
        .outputs = {seed},
        .attributes = {{"shape", loss.shape}, {"value", 1.0}, {"dtype", std::string(to_string(loss.type))}}});
-  for (std::size_t i = operators; i-- > 0;) differentiate(Operator(program_.operators()[i]));
+  for (std::size_t i = operators; i-- > 0;) differentiate(i);
 
   std::vector<ParameterGradient> result;
   std::vector<std::string> parameters;
@@ -283,6 +343,7 @@ std::vector<ParameterGradient> Backward::run(const std::string& name_of_loss,
       result.push_back({.parameter = name, .gradient = gradients_[name].front(), .rows = false, .keys = {}});
     }
   }
+  keep_values();
   return result;
 }
 
