@@ -39,9 +39,10 @@ def test_ddp_fsdp2_and_dtensor_are_bit_for_bit_as_over_gloo(torch_python, versio
     cases = pathlib.Path(__file__).with_name("torch_backend_cases.py")
     done, logs = job(torch_python, tmp_path, [cases, tmp_path])
     assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
+    parts = {"every_call", "coalesced", "sparse", "sparse_rows", "tagged", "told", "ddp", "compiled",
+             "uneven", "dtensor"}
     for log in logs:
-        for part in ("every_call", "coalesced", "sparse", "sparse_rows", "tagged", "monitored", "told",
-                     "ddp", "compiled", "uneven", "fsdp2", "dtensor"):
+        for part in parts if version < (2, 8) else parts | {"monitored", "fsdp2"}:
             assert f"ok {part}" in log
         assert "done" in log
 
@@ -54,7 +55,8 @@ def test_models_in_shards_are_as_over_gloo(torch_python, version, tmp_path, rank
     done, logs = job(torch_python, tmp_path, [cases, tmp_path], ranks)
     assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
     for log in logs:
-        assert all(f"ok {part}" in log for part in ("fsdp1", "fsdp2", "tensor_parallel", "both")), log
+        assert all(f"ok {part}" in log for part in ("fsdp1", "tensor_parallel")), log
+        assert version < (2, 8) or all(f"ok {part}" in log for part in ("fsdp2", "both")), log
         assert "done" in log
 
 
@@ -274,8 +276,8 @@ def test_a_process_is_in_one_world_after_another(torch_python, version, tmp_path
 
 
 def test_who_does_not_come_in_time_is_named(torch_python, version, tmp_path):
-    if version < OLDEST:
-        pytest.skip(f"PyTorch {version} does not have the backend")
+    if version < (2, 8):
+        pytest.skip(f"PyTorch {version} has no backend, or monitored_barrier for gloo alone")
     script = tmp_path / "train.py"
     script.write_text("""
 import datetime
@@ -380,6 +382,7 @@ if rank == 0:
 else:
     started.wait()
 assert pair[1] == 2
+is_old = hasattr(td.distributed_c10d, "_shutdown_backend")
 gone.register_abort_hook(1, lambda: print("the hook was called", flush=True))
 if rank == 0:
     td.barrier()
@@ -395,12 +398,16 @@ else:
     td.barrier()
     fails(waiting.wait)
     fails(waiting.wait)
-    fails(lambda: functional.wait_tensor(summed))
+    if not is_old:                                         # native code of PyTorch 2.6 hears of no failure
+        fails(lambda: functional.wait_tensor(summed))
     assert waiting.is_completed() and "aborted" in str(waiting.exception())
     fails(expected.wait)
     fails(lambda: td.recv(torch.ones(1), 0, tag=1, group=gone))
 td.barrier()
-td.distributed_c10d._abort_process_group()
+if is_old:                                                 # it aborts groups of NCCL alone
+    td.destroy_process_group()
+else:
+    td.distributed_c10d._abort_process_group()
 td.init_process_group("fleetrun")
 td.all_reduce(pair[1])
 print("done", pair[1].item())
@@ -412,6 +419,6 @@ print("done", pair[1].item())
     assert "rank 1 has not sent 4 bytes with tag 0, timeout of 1 s" in said[0][0], said
     assert "did not come" in said[0][1] and "Timed out after 1 s" in said[0][1], said
     assert "a work has Timed out after 1 s" in said[1][0], said
-    assert len(said[0]) == 5 and len(said[1]) == 6, said
+    assert len(said[0]) == 5 and len(said[1]) == (5 if version < (2, 8) else 6), said
     assert all("a rank has aborted group" in failure for failure in (*said[0][2:], *said[1][1:])), said
     assert logs[0].index("the hook was called") < logs[0].index("a rank has aborted"), logs

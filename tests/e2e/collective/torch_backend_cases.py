@@ -15,6 +15,7 @@ import fleetrun.distributed.torch_backend
 
 assert fleetrun.distributed.torch_backend.ProcessGroup
 warnings.simplefilter("ignore")
+IS_OLD = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8)
 rank, size = (int(os.environ[name]) for name in ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"))
 
 
@@ -55,8 +56,9 @@ def every_call():
     td.all_gather_into_tensor(got[-1], given)
     got.append(torch.empty(6 // size, 2))
     td.reduce_scatter_tensor(got[-1], given)
-    got.append(torch.empty(3, 2))
-    td.reduce_scatter(got[-1], [given[:3], given[3:]])
+    if not IS_OLD:
+        got.append(torch.empty(3, 2))
+        td.reduce_scatter(got[-1], [given[:3], given[3:]])
     got.append(torch.empty(6, 2))
     td.all_to_all_single(got[-1], given)
     rows = [1, 5] if rank == 0 else [2, 4]
@@ -252,7 +254,7 @@ def refused():
 def told():
     """What functions hear of the calls that asked for it, and how many calls there were."""
     group, said = td.group.WORLD, []
-    if not hasattr(group, "register_pre_hook"):
+    if not hasattr(td.ProcessGroup, "register_pre_hook"):
         return [torch.ones(1)]
 
     def before(call):
@@ -379,6 +381,8 @@ def dtensor():
 
 PARTS = (every_call, coalesced, sparse, sparse_rows, tagged, crossed, profiled, forms, refused, told,
          pipeline, monitored, ddp, builtin_hooks, compiled, uneven, fsdp2, dtensor)
+# What PyTorch 2.6 or its gloo has not on CPUs (pipelines hang there).
+PARTS = [part for part in PARTS if not IS_OLD or part not in (forms, pipeline, monitored, fsdp2)]
 
 
 def results(backend, folder):

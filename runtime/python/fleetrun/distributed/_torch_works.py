@@ -89,6 +89,25 @@ def wait_within(future: torch.futures.Future, timeout: datetime.timedelta) -> No
         raise Error("timeout", f"a work has Timed out after {timeout.total_seconds():g} s")
 
 
+def _future_of(work):
+    """Its future, None where it has none: the works of some calls of gloo do not."""
+    with contextlib.suppress(RuntimeError):
+        return work.get_future()
+    return None
+
+
+def _exception_of(work):
+    """What it failed with: Python cannot have what older native code returns."""
+    future = _future_of(work)
+    if future is None or not future.done():
+        return None
+    try:
+        future.value()
+    except Exception as error:
+        return error
+    return None
+
+
 def let_works_wait() -> None:
     """Lets a work that PyTorch makes from a future wait for a time, and where PyTorch is old, tell Python of
     a failure."""
@@ -105,12 +124,13 @@ def let_works_wait() -> None:
                 raise
             wait_within(self.get_future(), timeout)
             ended = native(self)
-        if not _KEEPS_WORKS:
-            with contextlib.suppress(NotImplementedError):
-                self.get_future().value()
+        if not _KEEPS_WORKS and (future := _future_of(self)) is not None:
+            future.value()
         return ended
 
     torch_distributed.Work.wait = wait
+    if not _KEEPS_WORKS:
+        torch_distributed.Work.exception = _exception_of
 
 
 def done(results: list[torch.Tensor]) -> Any:

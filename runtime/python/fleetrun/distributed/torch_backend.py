@@ -37,6 +37,7 @@ from fleetrun.distributed._torch_gloo import stand_in_where_asked, warn_of_ignit
 from fleetrun.distributed._torch_hooks import Told, told
 from fleetrun.distributed._torch_meeting import meet_over_environment
 from fleetrun.distributed._torch_messages import MessageWork, Monitor
+from fleetrun.distributed._torch_older import shut_down_when_destroyed
 from fleetrun.distributed._torch_profile import recorded
 from fleetrun.distributed._torch_sparse import SparseSums
 from fleetrun.distributed._torch_tensors import (
@@ -591,6 +592,7 @@ def register() -> None:
         recording.add("fleetrun")
     stand_in_where_asked(_stand_in)
     let_works_wait()
+    shut_down_when_destroyed(ProcessGroup)
     meet_over_environment()
 
 
