@@ -8,7 +8,7 @@ import tempfile
 from email.utils import formatdate
 from pathlib import Path
 
-from package_parts import PREFIX, PROJECT, ROOT, Refusal, build, install, programs, run, say
+from package_parts import PREFIX, PROJECT, ROOT, Refusal, build, install, licences_within, programs, run, say
 
 VERSION = PROJECT["version"]
 MAINTAINER = "fleetrun maintainers <maintainers@fleetrun.invalid>"
@@ -59,13 +59,25 @@ Files: launcher/ui/uplot/*
 Copyright: 2022 Leon Sorokin
 License: Expat
 """
+# In the terms of the sources' copyright: what else is in the binaries of this folder.
+COPYRIGHT_OF_BINDINGS = """
+Files: runtime/python/*
+Comment: compiled with nanobind, and robin-map in it, which come from PyPI
+Copyright: 2026 The authors of fleetrun, 2022 Wenzel Jakob, 2017 Thibaut Goetghebuer-Planchon
+License: Apache-2.0 and BSD-3-clause and Expat
+
+License: BSD-3-clause
+"""
 EXPAT = ROOT / "launcher/ui/uplot/LICENSE"
 
 
-def copyright_text():
+def copyright_text(folder):
     """As Debian wants it: lines of a licence begin with a blank, and empty ones are a full stop."""
-    lines = EXPAT.read_text(encoding="utf-8").split("\n\n", 2)[2].splitlines()
-    return COPYRIGHT + "".join(f" {line or '.'}\n" for line in lines)
+    def shown(text):
+        return "".join(f" {line or '.'}\n" for line in text.split("\n\n", 1)[1].splitlines())
+
+    expat, nanobind = EXPAT.read_text(encoding="utf-8"), licences_within(folder)["nanobind.LICENSE"]
+    return COPYRIGHT + shown(expat.split("\n\n", 1)[1]) + COPYRIGHT_OF_BINDINGS + shown(nanobind)
 
 
 def packed(path, text):
@@ -103,14 +115,14 @@ def libraries(tree, scratch):
     return told.strip().removeprefix("shlibs:Depends=")
 
 
-def describe(tree, name, fields, what, meant, scratch):
+def describe(tree, name, fields, what, meant, scratch, folder):
     """Writes the papers of the package whose files lie in `tree`."""
     doc = tree / f"usr/share/doc/{name}"
     changed = formatdate(int(os.environ["SOURCE_DATE_EPOCH"]))
     entry = f"fleetrun ({VERSION}) unstable; urgency=medium\n\n  * See NEWS.\n\n -- {MAINTAINER}  {changed}\n"
     packed(doc / "changelog.gz", entry.encode())
     packed(doc / "NEWS.gz", (ROOT / "NEWS.md").read_bytes())
-    (doc / "copyright").write_text(copyright_text())
+    (doc / "copyright").write_text(copyright_text(folder))
     if meant:
         overrides = tree / f"usr/share/lintian/overrides/{name}"
         overrides.parent.mkdir(parents=True)
@@ -145,7 +157,7 @@ def package_debs(to, quick=False):
             tree = scratch / name
             for part in parts:
                 shutil.copytree(whole / part, tree / part, ignore=lambda _, names: {"python3"} & set(names))
-            describe(tree, name, fields, what, meant, scratch)
+            describe(tree, name, fields, what, meant, scratch, folder)
             for path in tree.rglob("*"):
                 runs = path.is_dir() or "usr/bin/" in str(path) or path.name in SCRIPTS
                 path.chmod(0o755 if runs else 0o644)

@@ -1,4 +1,5 @@
 """What the kinds of packages of scripts/package share: the product, built for a Python; running commands."""
+import json
 import os
 import subprocess
 import sys
@@ -7,11 +8,18 @@ from pathlib import Path
 import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 PREFIX = ROOT / ".venv"
-# For later Pythons: a pybind11 that speaks to them, and the distutils that Debian's meson asks for.
-FOR_LATER = ("pybind11==3.0.1", "setuptools<81")
-FACTS = 'import sys, sysconfig; print("cp%d%d" % sys.version_info[:2], sysconfig.get_path("include"))'
+# For other Pythons: what compiles the bindings, as scripts/build gives it to the .venv, and the distutils
+# that Debian's meson asks for.
+FOR_OTHERS = (*(one for one in PYPROJECT["build-system"]["requires"] if one.startswith("nanobind")),
+              "setuptools<81")
+# From 3.12 on one module, of the stable ABI, is all Pythons'.
+FACTS = """import sys, sysconfig
+version = "cp%d%d" % sys.version_info[:2]
+tag = "cp312-abi3" if sys.version_info >= (3, 12) else f"{version}-{version}"
+print(tag, sysconfig.get_path("include"))"""
 
 
 class Refusal(Exception):
@@ -43,7 +51,7 @@ def make_environment(folder, python, *packages):
 
 
 def tag_of(python):
-    """cp311, for example."""
+    """What a wheel for it is called by: cp311-cp311, or cp312-abi3 for 3.12 and every later one."""
     try:
         told = subprocess.run([python, "-c", FACTS], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
@@ -59,18 +67,28 @@ def build(python, tag):
     if python == "/usr/bin/python3":
         run(ROOT / "scripts/build", "--no-install")
         return ROOT / "build"
-    folder = ROOT / f"build-{tag}"
+    folder = ROOT / f"build-{tag.partition('-')[0]}"
     environment = dict(os.environ, PATH=f"/usr/bin:/bin:{os.environ['PATH']}")
     if not (folder / "build.ninja").exists():
-        interpreter = make_environment(ROOT / ".cache/package" / tag, python, *FOR_LATER)
-        pkgconfig = run(interpreter, "-c", "import pybind11; print(pybind11.get_pkgconfig_dir())").strip()
-        environment["PKG_CONFIG_PATH"] = pkgconfig
+        interpreter = make_environment(ROOT / ".cache/package" / folder.name, python, *FOR_OTHERS)
         packages = PREFIX / "packages"
         run("meson", "setup", folder, "--prefix", PREFIX, "--libdir", "lib", "--buildtype", "release",
             f"-Dpython.platlibdir={packages}", f"-Dpython.purelibdir={packages}", "-Dtests=disabled",
             f"-Dpython_command={interpreter}", env=environment)
     run("ninja", "-C", folder, "run", "tools", env=environment)
     return folder
+
+
+def licences_within(folder):
+    """{file name: text} of the licences of what is compiled into the bindings that `folder` holds."""
+    options = json.loads((folder / "meson-info/intro-buildoptions.json").read_text())
+    python = next(option["value"] for option in options if option["name"] == "python_command")
+    nanobind = Path(run(python, "-c", "import nanobind; print(nanobind.include_dir())").strip()).parent
+    (own,) = nanobind.parent.glob("nanobind-*.dist-info/licenses/LICENSE")
+    header = (nanobind / "ext/robin_map/include/tsl/robin_map.h").read_text()
+    robin_map = header.partition("/**\n")[2].partition(" */")[0]
+    return {"nanobind.LICENSE": own.read_text(),
+            "robin_map.LICENSE": "".join(line[3:] or "\n" for line in robin_map.splitlines(keepends=True))}
 
 
 def programs(folder):

@@ -6,7 +6,18 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from package_parts import PROJECT, ROOT, Refusal, build, install, programs, run, say, tag_of
+from package_parts import (
+    PROJECT,
+    ROOT,
+    Refusal,
+    build,
+    install,
+    licences_within,
+    programs,
+    run,
+    say,
+    tag_of,
+)
 
 TAGS = "runtime,tools,python-runtime,man,completion,schema"  # what scripts/build installs, too
 PLATFORM = "manylinux_2_35_x86_64"
@@ -32,23 +43,25 @@ def copyrights(wheel):
     return {owner: Path(f"/usr/share/doc/{owner}/copyright") for owner in sorted(owners)}
 
 
-def describe(wheel, name, tag):
-    """Writes NAME.dist-info. Its list of files is `wheel pack`'s."""
+def describe(wheel, name, tag, folder):
+    """Writes NAME.dist-info of what `folder` built. Its list of files is `wheel pack`'s."""
     from pyproject_metadata import StandardMetadata
 
     metadata = StandardMetadata.from_pyproject({"project": {**PROJECT, "readme": "README.md"}}, ROOT)
-    folder = wheel / f"{name}.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text(str(metadata.as_rfc822()))
-    (folder / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: fleetrun\nRoot-Is-Purelib: false\n"
-                                  f"Tag: {tag}-{tag}-linux_x86_64\n")
-    (folder / "entry_points.txt").write_text("\n".join(
+    papers = wheel / f"{name}.dist-info"
+    papers.mkdir()
+    (papers / "METADATA").write_text(str(metadata.as_rfc822()))
+    (papers / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: fleetrun\nRoot-Is-Purelib: false\n"
+                                  f"Tag: {tag}-linux_x86_64\n")
+    (papers / "entry_points.txt").write_text("\n".join(
         line for group, entries in metadata.entrypoints.items()
         for line in (f"[{group}]", *(f"{entry} = {where}" for entry, where in entries.items()), "")))
-    licenses = folder / "licenses"
+    licenses = papers / "licenses"
     licenses.mkdir()
     shutil.copy(ROOT / "LICENSE", licenses)
     shutil.copy(ROOT / "launcher/ui/uplot/LICENSE", licenses / "uPlot.LICENSE")
+    for file, text in licences_within(folder).items():
+        (licenses / file).write_text(text)
     for owner, text in copyrights(wheel).items():
         shutil.copy(text, licenses / f"{owner}.copyright")
 
@@ -56,7 +69,7 @@ def describe(wheel, name, tag):
 def package_wheel(python, to):
     tag = tag_of(python)
     name = f"fleetrun-{PROJECT['version']}"
-    say(f"compiling for {tag}")
+    say(f"compiling for {tag}" + " (Python 3.12 and later)" * tag.endswith("-abi3"))
     folder = build(python, tag)
     with tempfile.TemporaryDirectory() as scratch:
         stage, wheel, packed = (Path(scratch) / part for part in ("stage", "wheel", "packed"))
@@ -64,12 +77,12 @@ def package_wheel(python, to):
         packed.mkdir()
         (wheel / f"{name}.data/data").mkdir(parents=True)
         lay_out(install(folder, stage, TAGS), wheel, name)
-        describe(wheel, name, tag)
+        describe(wheel, name, tag, folder)
         run(sys.executable, "-m", "wheel", "pack", wheel, "--dest-dir", packed)
         say("putting the libraries in that a system may lack")
         run(sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "--wheel-dir",
             to, next(packed.iterdir()))
-    made = to / f"{name}-{tag}-{tag}-{PLATFORM}.whl"
+    made = to / f"{name}-{tag}-{PLATFORM}.whl"
     size = made.stat().st_size
     if size >= MAX_BYTES:
         made.unlink()

@@ -13,7 +13,7 @@ class ArrayFeed {
   using Tensors = std::map<std::string, const engine::Tensor*>;
 
   /// Arrays, or LoDTensors: an array with what begins where in it.
-  using Arrays = std::map<std::string, pybind11::object>;
+  using Arrays = std::map<std::string, nb::object>;
 
   /// Copies the arrays; the tensors are valid until the next call.
   Tensors take(const Arrays& arrays);

@@ -2,31 +2,27 @@
 // is copied, and what is written through the view is written to the array.
 #pragma once
 
+#include <nanobind/ndarray.h>
+
 #include <cstddef>
 #include <memory>
 #include <optional>
 
 #include "collective/base/call.h"
-
-// pybind11 is included by source files only.
-namespace pybind11 {
-class capsule;
-class object;
-}  // namespace pybind11
+#include "runtime/python/conversions.h"
 
 namespace fleetrun::python {
 
 class ArrayView {
  public:
-  /// Takes what `__dlpack__()` returned.
+  /// Takes what `__dlpack__()` returned, or the array.
   /// `stream`: of an array on a GPU, the cudaStream_t that makes its values.
   /// Throws: Error(config) for elements that collectives do not have, for an array with gaps, and for one
   /// that is neither in the host's memory nor on a GPU of CUDA's.
-  ArrayView(const pybind11::capsule& capsule, std::uintptr_t stream);
+  ArrayView(const nb::ndarray<>& array, std::uintptr_t stream);
 
   /// `count` elements of the host's memory that lie behind each other; `owner` keeps them.
-  ArrayView(std::uintptr_t address, std::size_t count, collective::DataType type,
-            const pybind11::object& owner);
+  ArrayView(std::uintptr_t address, std::size_t count, collective::DataType type, const nb::object& owner);
 
   void* data() const noexcept { return data_; }
   std::size_t count() const noexcept { return count_; }

@@ -1,9 +1,8 @@
 // The batches of a dataset, one by one: what the engine would be handed, for whoever looks at them.
 
-#include <pybind11/pybind11.h>
-
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dataset/base/batch_source.h"
@@ -15,8 +14,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using dataset::Batch;
 using dataset::Slot;
 using engine::DataType;
@@ -32,27 +29,27 @@ std::shared_ptr<Tensor> tensor_of(DataType type, const std::vector<T>& values, s
 }
 
 /// [(values, offsets)] by slot, offsets None for a dense one; None after the last batch.
-py::object arrays_of(const std::vector<Slot>& slots, const Batch& batch) {
-  py::list arrays;
+nb::list arrays_of(const std::vector<Slot>& slots, const Batch& batch) {
+  nb::list arrays;
   for (std::size_t i = 0; i < batch.slots.size(); ++i) {
     const dataset::SlotValues& found = batch.slots[i];
     const std::int64_t width = slots[i].dense ? slots[i].width : 1;
     const auto values = slots[i].type == dataset::SlotType::float32
                             ? tensor_of(DataType::float32, found.floats, width)
                             : tensor_of(DataType::int64, found.ints, width);
-    const py::object offsets =
-        slots[i].dense
-            ? py::object(py::none())
-            : py::cast(tensor_of(DataType::int64,
-                                 std::vector<std::int64_t>(found.offsets.begin(), found.offsets.end()), 1));
-    arrays.append(py::make_tuple(values, offsets));
+    nb::object offsets = nb::none();
+    if (!slots[i].dense) {
+      const std::vector<std::int64_t> begins(found.offsets.begin(), found.offsets.end());
+      offsets = nb::cast(tensor_of(DataType::int64, begins, 1));
+    }
+    arrays.append(nb::make_tuple(values, offsets));
   }
   return arrays;
 }
 
 }  // namespace
 
-void bind_batches(py::module_& module) {
+void bind_batches(nb::module_& module) {
   using SourcePtr = std::shared_ptr<dataset::BatchSource>;
   module.def(
       "start_reading",
@@ -63,7 +60,7 @@ void bind_batches(py::module_& module) {
       "Begins a pass; in_turn: reader r takes the files r, r + readers, … Throws: Error(data).");
   module.def(
       "stop_reading", [](const SourcePtr& source) { source->stop(); }, "source"_a,
-      "Ends a pass, wherever it is.", py::call_guard<WithoutGil>());
+      "Ends a pass, wherever it is.", nb::call_guard<WithoutGil>());
   module.def(
       "readers_of", [](const SourcePtr& source) { return source->readers(); }, "source"_a,
       "How many readers it has.");
@@ -73,7 +70,7 @@ void bind_batches(py::module_& module) {
         const auto batch = std::make_shared<Batch>();
         const auto found = std::make_shared<bool>(false);
         run_interruptibly([=] { *found = source->next(reader, *batch); }, [source] { source->stop(); });
-        return *found ? arrays_of(source->slots(), *batch) : py::none();
+        return *found ? std::optional(arrays_of(source->slots(), *batch)) : std::nullopt;
       },
       "source"_a, "reader"_a,
       "[(values, offsets)] by slot, offsets None for a dense one; None after the reader's last batch. Shape: "

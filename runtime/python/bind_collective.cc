@@ -1,9 +1,6 @@
 // Collectives: the job's ranks (World), groups of them (Communicator),
 // calls as values, messages with tags (Inbox), and the plan of gradient buckets.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -31,8 +28,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using collective::Call;
 using collective::CallKind;
 using collective::CommunicatorOptions;
@@ -101,7 +96,7 @@ struct StartedCall {
 
   StartedCall() = default;
   ~StartedCall() {
-    if (!work || PyGILState_Check() == 0) return;
+    if (!work || PyGILState_GetThisThreadState() == nullptr) return;
     const WithoutGil released;
     work.reset();
   }
@@ -177,7 +172,7 @@ bool wait_for_message(const Receive& receive, double seconds) {
       const WithoutGil released;
       if (receive.inbox->wait(*receive.posted, next)) break;
     }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
     if (next == until) return false;
   }
   if (receive.posted->error) throw separate_copy(*receive.posted->error);
@@ -243,59 +238,59 @@ std::vector<std::vector<std::size_t>> plan(const std::vector<std::string>& names
 }
 
 template <class Enum>
-void bind_enum(py::module_& module, const char* name, std::size_t values) {
-  py::enum_<Enum> bound(module, name);
+void bind_enum(nb::module_& module, const char* name, std::size_t values) {
+  nb::enum_<Enum> bound(module, name);
   for (std::size_t i = 0; i < values; ++i) {
     const auto value = static_cast<Enum>(i);
     bound.value(std::string(to_string(value)).c_str(), value);
   }
 }
 
-void bind_calls(py::module_& module) {
+void bind_calls(nb::module_& module) {
   bind_enum<DataType>(module, "DataType", collective::kDataTypes);
   bind_enum<Operation>(module, "Operation", collective::kOperations);
   bind_enum<CallKind>(module, "CallKind", collective::kCallKinds);
-  py::class_<ArrayView, ViewPtr>(module, "ArrayView",
-                                 "The memory of an array, by its DLPack capsule, or by its address in the "
-                                 "host's memory, where the owner "
-                                 "keeps it. Throws: Error(config) for one that is not "
-                                 "contiguous or of a type that collectives do not have.")
-      .def(py::init<const py::capsule&, std::uintptr_t>(), "capsule"_a, "stream"_a = 0)
-      .def(py::init<std::uintptr_t, std::size_t, DataType, const py::object&>(), "address"_a, "count"_a,
+  nb::class_<ArrayView>(module, "ArrayView",
+                        "The memory of an array, by its DLPack capsule, or by its address in the "
+                        "host's memory, where the owner "
+                        "keeps it. Throws: Error(config) for one that is not "
+                        "contiguous or of a type that collectives do not have.")
+      .def(make<ArrayView, nb::ndarray<>, std::uintptr_t>(), "capsule"_a, "stream"_a = 0)
+      .def(make<ArrayView, std::uintptr_t, std::size_t, DataType, nb::object>(), "address"_a, "count"_a,
            "type"_a, "owner"_a)
-      .def_property_readonly("count", &ArrayView::count, "Number of values.")
-      .def_property_readonly("bytes", &ArrayView::bytes)
-      .def_property_readonly("type", &ArrayView::type);
-  py::class_<OwnedCall, CallPtr>(
+      .def_prop_ro("count", &ArrayView::count, "Number of values.")
+      .def_prop_ro("bytes", &ArrayView::bytes)
+      .def_prop_ro("type", &ArrayView::type);
+  nb::class_<OwnedCall>(
       module, "Call",
       "A collective call with its arrays. count, counts: values for each rank; root: a place in the group.")
-      .def(py::init(&make_call), "kind"_a, "input"_a = ViewPtr(), "output"_a = ViewPtr(), "count"_a = 0,
+      .def(nb::new_(&make_call), "kind"_a, "input"_a = nb::none(), "output"_a = nb::none(), "count"_a = 0,
            "operation"_a = Operation::sum, "root"_a = 0, "counts"_a = std::vector<std::size_t>(),
            "send_counts"_a = std::vector<std::size_t>())
       .def("__str__", [](const OwnedCall& self) { return to_string(self.call); });
-  py::class_<StartedCall, StartedPtr>(module, "StartedCall", "A call under way.")
+  nb::class_<StartedCall>(module, "StartedCall", "A call under way.")
       .def(
           "has_ended", [](const StartedCall& self) { return self.work->has_ended(); },
           "Whether wait() returns at once.")
       .def("wait", wait_for, "Returns when it has ended. Throws: the call's Error.");
 }
 
-void bind_messages(py::module_& module) {
+void bind_messages(nb::module_& module) {
   module.def("message_calls", make_message, "values"_a, "tag"_a,
              "The calls that give a message with a tag to rank 1 of a communicator.");
-  py::class_<Receive, ReceivePtr>(module, "Receive", "A receive that was posted.")
-      .def_property_readonly("sender",
-                             [](const Receive& self) -> std::optional<int> {
-                               const bool is_here = self.posted->has_ended && self.posted->sender >= 0;
-                               return is_here ? std::optional(self.posted->sender) : std::nullopt;
-                             })
+  nb::class_<Receive>(module, "Receive", "A receive that was posted.")
+      .def_prop_ro("sender",
+                   [](const Receive& self) -> std::optional<int> {
+                     const bool is_here = self.posted->has_ended && self.posted->sender >= 0;
+                     return is_here ? std::optional(self.posted->sender) : std::nullopt;
+                   })
       .def(
           "has_ended", [](const Receive& self) { return self.posted->has_ended.load(); },
           "Whether wait() returns at once.")
       .def("wait", wait_for_message, "seconds"_a,
            "Whether the message has come within so many seconds. Throws: Error where it will not.");
-  py::class_<Inbox, std::shared_ptr<Inbox>>(module, "Inbox", "Messages with tags, and receives of them.")
-      .def(py::init<std::string>(), "name"_a)
+  nb::class_<Inbox>(module, "Inbox", "Messages with tags, and receives of them.")
+      .def(make<Inbox, std::string>(), "name"_a)
       .def("post", post, "values"_a, "source"_a, "tag"_a,
            "Takes the next message of a rank, None: of any, with this tag.")
       .def(
@@ -322,32 +317,32 @@ void bind_messages(py::module_& module) {
 
 }  // namespace
 
-void bind_collective(py::module_& module) {
+void bind_collective(nb::module_& module) {
   bind_calls(module);
-  py::class_<Group, GroupPtr>(module, "Communicator", "Ranks that make calls together, in the same order.")
-      .def_property_readonly("name", [](const Group& self) { return self.communicator->place().group; })
-      .def_property_readonly("rank", [](const Group& self) { return self.communicator->place().rank; })
-      .def_property_readonly("size", [](const Group& self) { return self.communicator->place().size; })
+  nb::class_<Group>(module, "Communicator", nb::is_weak_referenceable(),
+                    "Ranks that make calls together, in the same order.")
+      .def_prop_ro("name", [](const Group& self) { return self.communicator->place().group; })
+      .def_prop_ro("rank", [](const Group& self) { return self.communicator->place().rank; })
+      .def_prop_ro("size", [](const Group& self) { return self.communicator->place().size; })
       .def("run", run_call, "call"_a,
            "Makes the call. Throws: Error(network) naming a rank that is gone, Error(config) "
            "where the ranks' calls differ.")
-      .def("start", start_call, "call"_a, "stream"_a = py::none(),
+      .def("start", start_call, "call"_a, "stream"_a = nb::none(),
            "Starts the call; stream: the cudaStream_t that it comes after.")
       .def("abort", [](Group& self, const std::string& why) { self.abort(Error(ErrorKind::network, why)); })
       .def(
           "set_call_within",
           [](Group& self, double seconds) { self.set_call_within(*milliseconds(seconds)); }, "seconds"_a,
           "How long a call to come may take, where it was made with a call_within.");
-  py::class_<Interruption, std::shared_ptr<Interruption>>(module, "Interruption",
-                                                          "Ends meetings of ranks that are under way.")
-      .def(py::init<>())
+  nb::class_<Interruption>(module, "Interruption", "Ends meetings of ranks that are under way.")
+      .def(make<Interruption>())
       .def("end", &Interruption::end, "why"_a, "From any thread: they throw Error(network).");
-  py::class_<World, std::shared_ptr<World>>(module, "World", "The ranks of this job.")
-      .def_static("join", join_world, "environment"_a = py::none(), "interruption"_a = nullptr,
+  nb::class_<World>(module, "World", "The ranks of this job.")
+      .def_static("join", join_world, "environment"_a = nb::none(), "interruption"_a = nb::none(),
                   "Meets the other ranks. Throws: Error(timeout) naming those that did not come.")
-      .def_property_readonly("rank", &World::rank)
-      .def_property_readonly("size", &World::size)
-      .def_property_readonly("hosts", &World::hosts)
+      .def_prop_ro("rank", &World::rank)
+      .def_prop_ro("size", &World::size)
+      .def_prop_ro("hosts", &World::hosts)
       .def("lost", &World::lost)
       .def(
           "fail",
@@ -357,8 +352,8 @@ void bind_collective(py::module_& module) {
           },
           "prefix"_a, "why"_a, "Fails the groups whose names begin so, and those that ranks meet for.")
       .def("make_communicator", make_group, "name"_a, "ranks"_a = std::vector<int>(),
-           "hierarchical"_a = py::none(), "inner_size"_a = 0, "call_within"_a = py::none(),
-           "meet_within"_a = py::none());
+           "hierarchical"_a = nb::none(), "inner_size"_a = 0, "call_within"_a = nb::none(),
+           "meet_within"_a = nb::none());
   bind_messages(module);
   module.def("plan_buckets", plan, "names"_a, "counts"_a, "types"_a, "memory_mib"_a, "groups_size"_a,
              "Indices of the gradients of each bucket, in the order in which they are reduced.");

@@ -1,8 +1,5 @@
 // Training of a program whose gradients, or parameters, are averaged over the ranks of a job.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,8 +20,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using dataset::BatchSource;
 using runtime::CollectiveOptions;
 using ProgramPtr = std::shared_ptr<engine::Program>;
@@ -142,7 +137,7 @@ struct FedCollectiveEpoch {
 runtime::EpochResult run_epoch(const std::shared_ptr<FedCollectiveEpoch>& self,
                                const std::shared_ptr<BatchSource>& dataset, std::vector<std::string> fetch,
                                std::vector<std::string> fetch_info, std::int64_t print_period,
-                               const py::function& print_line, bool debug) {
+                               const nb::callable& print_line, bool debug) {
   runtime::EpochOptions options =
       epoch_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
   options.time_operators = debug;
@@ -157,29 +152,29 @@ runtime::EpochResult run_epoch(const std::shared_ptr<FedCollectiveEpoch>& self,
 
 }  // namespace
 
-void bind_collective_training(py::module_& module) {
-  py::class_<CollectiveOptions>(module, "CollectiveOptions",
+void bind_collective_training(nb::module_& module) {
+  nb::class_<CollectiveOptions>(module, "CollectiveOptions",
                                 "How ranks train together; memory_mib: of a bucket, -1 for no buckets.")
-      .def(py::init(&options_of), "memory_mib"_a = -1.0, "groups_size"_a = 1, "half"_a = false,
-           "compression"_a = std::nullopt, "local"_a = std::nullopt, "loss"_a = "");
-  py::class_<FedCollectiveRunner, RunnerPtr>(module, "CollectiveRunner",
-                                             "Steps of a program whose gradients are averaged.")
-      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&,
-                    const std::shared_ptr<Timeline>&>(),
-           "program"_a, "scope"_a, "groups"_a, "options"_a, "timeline"_a = nullptr)
+      .def(nb::new_(&options_of), "memory_mib"_a = -1.0, "groups_size"_a = 1, "half"_a = false,
+           "compression"_a = nb::none(), "local"_a = nb::none(), "loss"_a = "");
+  nb::class_<FedCollectiveRunner>(module, "CollectiveRunner",
+                                  "Steps of a program whose gradients are averaged.")
+      .def(make<FedCollectiveRunner, ProgramPtr, ScopePtr, Groups, const CollectiveOptions&,
+                const std::shared_ptr<Timeline>&>(),
+           "program"_a, "scope"_a, "groups"_a, "options"_a, "timeline"_a = nb::none())
       .def("run", run_step, "feed"_a,
            "A step, which every rank makes. Throws: Error(network) naming a rank that is gone.")
       .def("synchronize", synchronize, "Averages what local steps have moved apart.")
-      .def_property_readonly("since_average", &FedCollectiveRunner::since_average)
+      .def_prop_ro("since_average", &FedCollectiveRunner::since_average)
       .def("value", [](const FedCollectiveRunner& self,
                        const std::string& name) { return copy_of(self.executor().tensor(name)); })
-      .def_property_readonly(
-          "schedule", [](const FedCollectiveRunner& self) { return engine::to_string(self.program()); })
-      .def_property_readonly("buckets", &FedCollectiveRunner::buckets);
-  py::class_<FedCollectiveEpoch, std::shared_ptr<FedCollectiveEpoch>>(
-      module, "CollectivePass", "Passes of a program over datasets, each rank its own files.")
-      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>(), "program"_a, "scope"_a,
-           "groups"_a, "options"_a)
+      .def_prop_ro("schedule",
+                   [](const FedCollectiveRunner& self) { return engine::to_string(self.program()); })
+      .def_prop_ro("buckets", &FedCollectiveRunner::buckets);
+  nb::class_<FedCollectiveEpoch>(module, "CollectivePass",
+                                 "Passes of a program over datasets, each rank its own files.")
+      .def(make<FedCollectiveEpoch, ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>(), "program"_a,
+           "scope"_a, "groups"_a, "options"_a)
       .def("run", run_epoch, "dataset"_a, "fetch"_a, "fetch_info"_a, "print_period"_a, "print_line"_a,
            "debug"_a = false, "A pass, which every rank makes. Throws: Error(data), Error(network).");
 }

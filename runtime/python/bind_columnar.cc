@@ -1,7 +1,5 @@
 // Columnar files as a source of batches, in the place of QueueDataset.
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 
 #include "dataset/columnar/columnar_dataset.h"
@@ -10,16 +8,14 @@
 
 namespace fleetrun::python {
 
-void bind_columnar(pybind11::module_& module) {
-  namespace py = pybind11;
-  using namespace py::literals;
+void bind_columnar(nb::module_& module) {
   using dataset::BatchSource;
   using dataset::ColumnarDataset;
   using dataset::QueueDatasetOptions;
-  py::class_<ColumnarDataset, BatchSource, std::shared_ptr<ColumnarDataset>>(
+  nb::class_<ColumnarDataset, BatchSource>(
       module, "ColumnarDataset",
       "Batches of columnar files (.frc). Throws: Error(data) naming file and column.")
-      .def(py::init([](const QueueDatasetOptions& options) {
+      .def(nb::new_([](const QueueDatasetOptions& options) {
              return std::make_shared<ColumnarDataset>(dataset::columns_for_queue(options));
            }),
            "options"_a)

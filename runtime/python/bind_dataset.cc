@@ -1,8 +1,6 @@
 // Datasets: what reads text files, and what all sources of batches have in common.
 
-#include <pybind11/chrono.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
+#include <nanobind/stl/chrono.h>
 
 #include <memory>
 #include <string>
@@ -17,8 +15,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using dataset::BadLineReport;
 using dataset::BatchSource;
 using dataset::QueueDataset;
@@ -38,40 +34,40 @@ void set_slots(QueueDatasetOptions& options, const std::vector<SlotTuple>& slots
 
 /// A property that is a member of a part of the options.
 template <class Part, class Value>
-void add_part(py::class_<QueueDatasetOptions>& options, const char* name, Part QueueDatasetOptions::*part,
+void add_part(nb::class_<QueueDatasetOptions>& options, const char* name, Part QueueDatasetOptions::*part,
               Value Part::*member) {
-  options.def_property(
+  options.def_prop_rw(
       name, [=](const QueueDatasetOptions& self) { return self.*part.*member; },
       [=](QueueDatasetOptions& self, Value value) { self.*part.*member = std::move(value); });
 }
 
-void bind_options(py::module_& module) {
+void bind_options(nb::module_& module) {
   using dataset::LinePrefixes;
   using dataset::PipeOptions;
-  py::class_<QueueDatasetOptions> options(
+  nb::class_<QueueDatasetOptions> options(
       module, "DatasetOptions",
       "What is read, and how: files, pipe, slots. pipe_timeout: a timedelta, or seconds; 0 for none.");
-  options.def(py::init<>())
-      .def_property("slots", nullptr, &set_slots)
-      .def_property("bad_line", nullptr,
-                    [](QueueDatasetOptions& self, const std::string& text) {
-                      self.bad_lines = dataset::bad_line_policy_of(text);
-                    })
-      .def_readwrite("schema", &QueueDatasetOptions::schema)
-      .def_readwrite("batch_size", &QueueDatasetOptions::batch_size)
-      .def_readwrite("threads", &QueueDatasetOptions::threads)
-      .def_readwrite("files", &QueueDatasetOptions::files)
-      .def_readwrite("allows_no_files", &QueueDatasetOptions::allows_no_files)
-      .def_readwrite("drop_last", &QueueDatasetOptions::drop_last)
-      .def_readwrite("starts_next_pass", &QueueDatasetOptions::starts_next_epoch)
-      .def_property("download_command", nullptr,
-                    [](QueueDatasetOptions& self, std::string text) {
-                      self.pipe.remote.download_command = std::move(text);
-                    })
-      .def_property(
+  options.def(nb::init<>())
+      .def_prop_rw("slots", nullptr, &set_slots)
+      .def_prop_rw("bad_line", nullptr,
+                   [](QueueDatasetOptions& self, const std::string& text) {
+                     self.bad_lines = dataset::bad_line_policy_of(text);
+                   })
+      .def_rw("schema", &QueueDatasetOptions::schema)
+      .def_rw("batch_size", &QueueDatasetOptions::batch_size)
+      .def_rw("threads", &QueueDatasetOptions::threads)
+      .def_rw("files", &QueueDatasetOptions::files)
+      .def_rw("allows_no_files", &QueueDatasetOptions::allows_no_files)
+      .def_rw("drop_last", &QueueDatasetOptions::drop_last)
+      .def_rw("starts_next_pass", &QueueDatasetOptions::starts_next_epoch)
+      .def_prop_rw("download_command", nullptr,
+                   [](QueueDatasetOptions& self, std::string text) {
+                     self.pipe.remote.download_command = std::move(text);
+                   })
+      .def_prop_rw(
           "fs_name", nullptr,
           [](QueueDatasetOptions& self, std::string text) { self.pipe.remote.fs_name = std::move(text); })
-      .def_property("fs_ugi", nullptr, [](QueueDatasetOptions& self, std::string text) {
+      .def_prop_rw("fs_ugi", nullptr, [](QueueDatasetOptions& self, std::string text) {
         self.pipe.remote.fs_ugi = std::move(text);
       });
   add_part(options, "parse_ins_id", &QueueDatasetOptions::prefixes, &LinePrefixes::id);
@@ -85,17 +81,16 @@ void bind_options(py::module_& module) {
 
 }  // namespace
 
-void bind_dataset(py::module_& module) {
+void bind_dataset(nb::module_& module) {
   bind_options(module);
-  py::class_<BadLineReport>(module, "BadLineReport",
+  nb::class_<BadLineReport>(module, "BadLineReport",
                             "The lines of a pass that were left out: how many, and where the first were.")
-      .def_readonly("count", &BadLineReport::count)
-      .def_readonly("places", &BadLineReport::places);
-  py::class_<BatchSource, std::shared_ptr<BatchSource>>(module, "BatchSource",
-                                                        "What gives batches to passes.");
-  py::class_<QueueDataset, BatchSource, std::shared_ptr<QueueDataset>>(
-      module, "QueueDataset", "Batches of text files that go through a pipe command.")
-      .def(py::init<QueueDatasetOptions>(), "options"_a,
+      .def_ro("count", &BadLineReport::count)
+      .def_ro("places", &BadLineReport::places);
+  nb::class_<BatchSource>(module, "BatchSource", "What gives batches to passes.");
+  nb::class_<QueueDataset, BatchSource>(module, "QueueDataset",
+                                        "Batches of text files that go through a pipe command.")
+      .def(make<QueueDataset, QueueDatasetOptions>(), "options"_a,
            "Throws: Error(config), Error(data) for a file that is missing.")
       .def("bad_lines", &QueueDataset::bad_lines, "Those of the last pass.");
 }

@@ -1,8 +1,5 @@
 // Programs, scopes, and the executor of a program without tables.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -28,8 +25,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using engine::Operator;
 using engine::Program;
 using engine::Scope;
@@ -48,37 +43,43 @@ std::vector<std::string> variable_names(const Program& program) {
 }
 
 /// Copies an array, or a LoDTensor: an array with what begins where in it.
-void put(engine::Tensor& tensor, const py::object& array) {
-  const bool has_offsets = py::hasattr(array, "lod_offsets");
-  assign(tensor, py::cast<py::buffer>(has_offsets ? array.attr("array") : array));
+void put(engine::Tensor& tensor, const nb::object& array) {
+  const bool has_offsets = nb::hasattr(array, "lod_offsets");
+  const nb::object values = has_offsets ? nb::object(array.attr("array")) : array;
+  Buffer lent;
+  if (!lent.take(values)) {
+    const std::string type = nb::cast<std::string>(nb::object(values.type().attr("__name__")));
+    throw Error(ErrorKind::config, "a " + type + " is no array", "give it as numpy.asarray() has it");
+  }
+  assign(tensor, lent);
   tensor.offsets.clear();
-  if (has_offsets) tensor.offsets = array.attr("lod_offsets").cast<std::vector<std::size_t>>();
+  if (has_offsets) tensor.offsets = nb::cast<std::vector<std::size_t>>(array.attr("lod_offsets"));
 }
 
 bool has_operator(const Program& program, const std::string& type) {
   return std::ranges::any_of(program.operators(), [&](const Operator& op) { return op.type == type; });
 }
 
-void bind_program(py::module_& module) {
-  py::class_<Variable>(module, "Variable", "A variable of a Program, as it was when it was asked for.")
-      .def_readonly("name", &Variable::name)
-      .def_property_readonly("type", [](const Variable& self) { return std::string(to_string(self.type)); })
-      .def_readonly("shape", &Variable::shape, "Sizes; -1 for one that is known only when the program runs.")
-      .def_readonly("lod_level", &Variable::lod_level,
-                    "1 for a slot with any number of values per example, else 0.")
-      .def_readonly("persistable", &Variable::persistable)
-      .def_readonly("trainable", &Variable::trainable)
-      .def_readonly("stop_gradient", &Variable::stop_gradient)
-      .def_readonly("is_data", &Variable::is_data);
-  py::class_<Operator>(module, "Operator",
+void bind_program(nb::module_& module) {
+  nb::class_<Variable>(module, "Variable", "A variable of a Program, as it was when it was asked for.")
+      .def_ro("name", &Variable::name)
+      .def_prop_ro("type", [](const Variable& self) { return std::string(to_string(self.type)); })
+      .def_ro("shape", &Variable::shape, "Sizes; -1 for one that is known only when the program runs.")
+      .def_ro("lod_level", &Variable::lod_level,
+              "1 for a slot with any number of values per example, else 0.")
+      .def_ro("persistable", &Variable::persistable)
+      .def_ro("trainable", &Variable::trainable)
+      .def_ro("stop_gradient", &Variable::stop_gradient)
+      .def_ro("is_data", &Variable::is_data);
+  nb::class_<Operator>(module, "Operator",
                        "An operator of a Program. where: the line of the script that appended it.")
-      .def_readonly("type", &Operator::type)
-      .def_readonly("inputs", &Operator::inputs)
-      .def_readonly("outputs", &Operator::outputs)
-      .def_readonly("input_arg_names", &Operator::inputs, "Paddle's name for inputs.")
-      .def_readonly("output_arg_names", &Operator::outputs, "Paddle's name for outputs.")
-      .def_readonly("attributes", &Operator::attributes)
-      .def_property_readonly(
+      .def_ro("type", &Operator::type)
+      .def_ro("inputs", &Operator::inputs)
+      .def_ro("outputs", &Operator::outputs)
+      .def_ro("input_arg_names", &Operator::inputs, "Paddle's name for inputs.")
+      .def_ro("output_arg_names", &Operator::outputs, "Paddle's name for outputs.")
+      .def_ro("attributes", &Operator::attributes)
+      .def_prop_ro(
           "attr_names",
           [](const Operator& self) {
             std::vector<std::string> names;
@@ -95,14 +96,17 @@ void bind_program(py::module_& module) {
       .def(
           "attr", [](const Operator& self, const std::string& name) { return self.attributes.at(name); },
           "name"_a, "An attribute. Throws: IndexError where there is none.")
-      .def_readonly("where", &Operator::where);
-  py::class_<Program, std::shared_ptr<Program>>(module, "Program", "Variables and operators in order.")
-      .def(py::init<>())
-      .def_readwrite("random_seed", &Program::random_seed)
+      .def_ro("where", &Operator::where);
+  nb::class_<Program>(module, "Program", "Variables and operators in order.")
+      .def(make<Program>())
+      .def_rw("random_seed", &Program::random_seed)
       .def(
-          "copy", [](const Program& self) { return Program(self); }, "Another program that is equal.")
-      .def("clone_for_test", &engine::clone_for_test,
-           "A copy without gradients and updates, and without dropout.")
+          "copy", [](const Program& self) { return std::make_shared<Program>(self); },
+          "Another program that is equal.")
+      .def(
+          "clone_for_test",
+          [](const Program& self) { return std::make_shared<Program>(engine::clone_for_test(self)); },
+          "A copy without gradients and updates, and without dropout.")
       .def("add_variable", add_variable, "name"_a, "type"_a, "shape"_a, "lod_level"_a = 0,
            "persistable"_a = false, "trainable"_a = false, "stop_gradient"_a = true, "is_data"_a = false,
            "Adds a variable. Throws: Error(config) for an unknown type, or a name that another variable has.")
@@ -192,9 +196,9 @@ std::shared_ptr<engine::Tensor> scope_value(const Scope& scope, const std::strin
   return value_of(*tensor, name);
 }
 
-void bind_scope(py::module_& module) {
-  py::class_<Scope, std::shared_ptr<Scope>>(module, "Scope", "Values by name.")
-      .def(py::init<>())
+void bind_scope(nb::module_& module) {
+  nb::class_<Scope>(module, "Scope", "Values by name.")
+      .def(make<Scope>())
       .def(
           "has", [](const Scope& self, const std::string& name) { return self.find(name) != nullptr; },
           "name"_a, "Whether there is a value of this name.")
@@ -205,9 +209,7 @@ void bind_scope(py::module_& module) {
       .def("value", scope_value, "name"_a, "A copy of the value. Throws: Error(config) where there is none.")
       .def(
           "set_value",
-          [](Scope& self, const std::string& name, const py::buffer& value) {
-            assign(self.tensor(name), value);
-          },
+          [](Scope& self, const std::string& name, const Buffer& value) { assign(self.tensor(name), value); },
           "name"_a, "value"_a,
           "Copies a C-contiguous array in; shape and type become the array's. Throws: Error(config) for a "
           "type that the "
@@ -216,18 +218,18 @@ void bind_scope(py::module_& module) {
 
 /// A function of Python that operators call: function([array or None, …]) -> [array or None, …], one for each
 /// output.
-std::int64_t keep_function(py::function function) {
+std::int64_t keep_function(nb::callable function) {
   // Never let go of: the function may be called until the process ends.
-  auto* kept = new py::function(std::move(function));
+  auto* kept = new nb::callable(std::move(function));
   return engine::keep_callback(
       [kept](std::span<const engine::Tensor* const> inputs, std::span<engine::Tensor* const> outputs) {
-        const py::gil_scoped_acquire acquire;
-        py::list given;
+        const WithGil held;
+        nb::list given;
         for (const engine::Tensor* input : inputs) {
-          if (input == nullptr) given.append(py::none());
+          if (input == nullptr) given.append(nb::none());
           if (input != nullptr) given.append(copy_of(*input));
         }
-        const auto made = (*kept)(given).cast<std::vector<py::object>>();
+        const auto made = nb::cast<std::vector<nb::object>>((*kept)(given));
         for (std::size_t i = 0; i < outputs.size(); ++i) {
           if (outputs[i] == nullptr) continue;
           if (i >= made.size() || made[i].is_none()) {
@@ -281,14 +283,14 @@ ArrayFeed::Tensors ArrayFeed::take(const ArrayFeed::Arrays& arrays) {
   return tensors;
 }
 
-void bind_engine(py::module_& module) {
+void bind_engine(nb::module_& module) {
   bind_program(module);
   bind_scope(module);
   module.def("keep_function", keep_function, "function"_a,
              "Keeps a function for operators that call it, until the process ends. Returns its number.");
-  py::class_<FedExecutor>(module, "Executor", "Runs a program without tables over a scope.")
-      .def(py::init<const Program&, Scope&>(), "program"_a, "scope"_a, py::keep_alive<1, 2>(),
-           py::keep_alive<1, 3>())
+  nb::class_<FedExecutor>(module, "Executor", "Runs a program without tables over a scope.")
+      .def(nb::init<const Program&, Scope&>(), "program"_a, "scope"_a, nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>())
       .def("run", &FedExecutor::run, "feed"_a,
            "One run with {name: array}; an object with lod_offsets is a slot. Throws: Error(config) naming "
            "an input that is "

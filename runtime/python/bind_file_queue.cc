@@ -1,8 +1,5 @@
 // Files that trainers share: whoever is done takes the next one.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,11 +10,9 @@
 
 namespace fleetrun::python {
 
-void bind_file_queue(pybind11::module_& module) {
-  namespace py = pybind11;
-  using namespace py::literals;
+void bind_file_queue(nb::module_& module) {
   using dataset::FileQueue;
-  py::class_<FileQueue, std::shared_ptr<FileQueue>>(module, "FileQueue", "Files that trainers share.")
+  nb::class_<FileQueue>(module, "FileQueue", "Files that trainers share.")
       .def(
           "next",
           [](const std::shared_ptr<FileQueue>& self) {

@@ -1,8 +1,5 @@
 // Examples in memory: loading, shuffles, and what a pass reads.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,8 +15,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using dataset::BatchSource;
 using dataset::InMemoryDataset;
 using DatasetPtr = std::shared_ptr<InMemoryDataset>;
@@ -37,11 +32,14 @@ void load(const DatasetPtr& self, std::shared_ptr<BatchSource> source, bool ids,
                     [self] { self->stop_loading(); });
 }
 
-py::dict merge(const DatasetPtr& self, std::size_t merge_size) {
+nb::dict merge(const DatasetPtr& self, std::size_t merge_size) {
   const auto counts = std::make_shared<dataset::MergeCounts>();
   run_interruptibly([=] { *counts = self->merge_by_line_id(merge_size); });
-  return py::dict("merged"_a = counts->merged, "wrong_size"_a = counts->wrong_size,
-                  "conflicts"_a = counts->conflicts);
+  nb::dict out;
+  out["merged"] = counts->merged;
+  out["wrong_size"] = counts->wrong_size;
+  out["conflicts"] = counts->conflicts;
+  return out;
 }
 
 std::shared_ptr<GlobalShuffle> make_shuffle(const std::string& host, std::uint32_t rank,
@@ -58,7 +56,7 @@ void global_shuffle(const DatasetPtr& self, const std::shared_ptr<GlobalShuffle>
 
 }  // namespace
 
-void bind_memory_dataset(py::module_& module) {
+void bind_memory_dataset(nb::module_& module) {
   module.def(
       "cannot_go_on_alone",
       [](const std::string& who, const std::string& why) {
@@ -66,15 +64,14 @@ void bind_memory_dataset(py::module_& module) {
       },
       "who"_a, "why"_a,
       "The message of an error after which the launcher starts all processes of the job again.");
-  py::class_<GlobalShuffle, std::shared_ptr<GlobalShuffle>>(
-      module, "GlobalShuffle",
-      "This trainer's part of a shuffle over all trainers: it listens from the start.")
-      .def(py::init(&make_shuffle), "host"_a, "rank"_a, "trainers"_a)
-      .def_property_readonly("port", &GlobalShuffle::port, "Where it listens.")
+  nb::class_<GlobalShuffle>(module, "GlobalShuffle",
+                            "This trainer's part of a shuffle over all trainers: it listens from the start.")
+      .def(nb::new_(&make_shuffle), "host"_a, "rank"_a, "trainers"_a)
+      .def_prop_ro("port", &GlobalShuffle::port, "Where it listens.")
       .def("set_endpoints", &GlobalShuffle::set_endpoints, "endpoints"_a,
            "HOST:PORT of all trainers, by rank.");
-  py::class_<InMemoryDataset, BatchSource, DatasetPtr>(module, "InMemoryDataset", "Examples in memory.")
-      .def(py::init<std::uint32_t>(), "trainer"_a)
+  nb::class_<InMemoryDataset, BatchSource>(module, "InMemoryDataset", "Examples in memory.")
+      .def(make<InMemoryDataset, std::uint32_t>(), "trainer"_a)
       .def("load", load, "source"_a, "ids"_a, "contents"_a, "drop_zeros"_a, "background"_a,
            "Reads all of `source`; background: returns at once. Throws: Error(data), and nothing is in "
            "memory then.")
@@ -96,9 +93,9 @@ void bind_memory_dataset(py::module_& module) {
            })
       .def("merge_by_line_id", merge, "merge_size"_a,
            "Makes one example of those of one id; how many: {merged, wrong_size, conflicts}.")
-      .def_property_readonly("rows", &InMemoryDataset::rows, "Examples in memory.")
-      .def_property_readonly("bytes", &InMemoryDataset::bytes, "Bytes that they take.")
-      .def_property_readonly("is_loaded", &InMemoryDataset::is_loaded)
+      .def_prop_ro("rows", &InMemoryDataset::rows, "Examples in memory.")
+      .def_prop_ro("bytes", &InMemoryDataset::bytes, "Bytes that they take.")
+      .def_prop_ro("is_loaded", &InMemoryDataset::is_loaded)
       .def(
           "set_reading",
           [](InMemoryDataset& self, std::size_t batch_size, std::size_t threads, bool drop_last) {

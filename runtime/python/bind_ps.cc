@@ -1,8 +1,5 @@
 // Parameter servers: the client of a trainer, in this process or over gRPC, and a server.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -38,14 +35,12 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using Client = ps::Client;
 using ClientPtr = std::shared_ptr<Client>;
 using engine::DataType;
 using engine::Tensor;
 
-std::shared_ptr<Tensor> tensor_of(const py::buffer& values) {
+std::shared_ptr<Tensor> tensor_of(const Buffer& values) {
   auto tensor = std::make_shared<Tensor>();
   assign(*tensor, values);
   return tensor;
@@ -53,7 +48,7 @@ std::shared_ptr<Tensor> tensor_of(const py::buffer& values) {
 
 // A call that is left behind after Ctrl-C must own its buffers and the client: hence the shared tensors.
 
-void set_dense(ClientPtr client, std::uint32_t table, const py::buffer& values) {
+void set_dense(ClientPtr client, std::uint32_t table, const Buffer& values) {
   run_interruptibly(
       [=, tensor = tensor_of(values)] { client->set_dense(table, std::as_const(*tensor).values<float>()); });
 }
@@ -72,7 +67,7 @@ std::shared_ptr<Tensor> pull_rows(ClientPtr client, std::uint32_t table,
   return tensor;
 }
 
-std::shared_ptr<Tensor> all_reduce_sum(ClientPtr client, const py::buffer& values) {
+std::shared_ptr<Tensor> all_reduce_sum(ClientPtr client, const Buffer& values) {
   auto tensor = tensor_of(values);
   run_interruptibly([=] { client->all_reduce_sum(tensor->values<double>()); });
   return tensor;
@@ -117,10 +112,10 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
   return *client;
 }
 
-void bind_client(py::module_& module) {
-  py::class_<ps::ServerAddresses, std::shared_ptr<ps::ServerAddresses>>(
-      module, "ServerAddresses", "Where the servers are reached, by rank, which may change.")
-      .def(py::init<std::vector<std::string>>(), "endpoints"_a)
+void bind_client(nb::module_& module) {
+  nb::class_<ps::ServerAddresses>(module, "ServerAddresses",
+                                  "Where the servers are reached, by rank, which may change.")
+      .def(make<ps::ServerAddresses, std::vector<std::string>>(), "endpoints"_a)
       .def(
           "move",
           [](ps::ServerAddresses& self, const std::map<std::uint32_t, std::string>& servers) {
@@ -128,8 +123,8 @@ void bind_client(py::module_& module) {
             self.move(servers);
           },
           "servers"_a, "Those that are somewhere else from now on, {rank: endpoint}.");
-  py::class_<Client, ClientPtr>(
-      module, "Client", "A trainer's view of all servers. Calls throw Error(network) when a server is gone.")
+  nb::class_<Client>(module, "Client",
+                     "A trainer's view of all servers. Calls throw Error(network) when a server is gone.")
       .def("set_dense", set_dense, "table"_a, "values"_a,
            "First values of a dense table. Shape: float32 [width].")
       .def("pull_dense", pull_dense, "table"_a, "width"_a,
@@ -183,16 +178,16 @@ void bind_client(py::module_& module) {
             return *count;
           },
           "table"_a, "How many rows the table has on all servers.")
-      // pybind11 does not see that a noexcept function of a base is one of Client.
-      .def_property_readonly(
+      // nanobind does not see that a noexcept function of a base is one of Client.
+      .def_prop_ro(
           "is_late", [](const Client& client) { return client.is_late(); },
           "Whether the other trainers train already.")
-      .def_property_readonly(
+      .def_prop_ro(
           "next_change", [](const Client& client) { return client.next_change(); },
           "The number of the next push, from 1.")
-      .def_property_readonly("is_catching_up", &Client::is_catching_up,
-                             "Whether it does again what the process before it did.")
-      .def_property_readonly(
+      .def_prop_ro("is_catching_up", &Client::is_catching_up,
+                   "Whether it does again what the process before it did.")
+      .def_prop_ro(
           "counts_epochs", [](const Client& client) { return client.counts_epochs(); },
           "Whether it goes on in the middle of an epoch when its process is started again.")
       .def("skip_steps", &Client::skip_steps, "steps"_a, "Takes up to so many steps as done; how many were.")
@@ -207,7 +202,7 @@ void bind_client(py::module_& module) {
           "This trainer is done; servers end when all are.");
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 4>{400, 1, 16, 0},
-             "identity"_a = 0, "counts_epochs"_a = false, "addresses"_a = nullptr,
+             "identity"_a = 0, "counts_epochs"_a = false, "addresses"_a = nb::none(),
              "A Client of servers by rank; of `addresses`, where those may change. exchange: geo_steps, "
              "merged, waiting, max_ahead of "
              "ps::TrainerMode. counts_epochs: as ps::ClientOptions. Throws: "
@@ -275,17 +270,17 @@ ps::HostedServersOptions hosted_servers(ps::ServerOptions options, const std::st
 
 }  // namespace
 
-void bind_ps(py::module_& module) {
+void bind_ps(nb::module_& module) {
   using Server = ps::HostedServers;
-  py::class_<ps::TableConfig>(module, "TableConfig", "A table as servers and trainers agree on it.")
-      .def_readonly("id", &ps::TableConfig::id)
-      .def_readonly("name", &ps::TableConfig::name)
-      .def_readonly("width", &ps::TableConfig::width, "float32 values of a row, or of a dense table in all.")
-      .def_property_readonly(
+  nb::class_<ps::TableConfig>(module, "TableConfig", "A table as servers and trainers agree on it.")
+      .def_ro("id", &ps::TableConfig::id)
+      .def_ro("name", &ps::TableConfig::name)
+      .def_ro("width", &ps::TableConfig::width, "float32 values of a row, or of a dense table in all.")
+      .def_prop_ro(
           "has_statistics",
           [](const ps::TableConfig& self) { return self.accessor.kind != ps::Accessor::Kind::plain; })
       .def("__str__", [](const ps::TableConfig& self) { return ps::describe(self); })
-      .def_property_readonly(
+      .def_prop_ro(
           "decays",
           [](const ps::TableConfig& self) {
             return std::map<std::string, float>{{"L1Decay", self.rule.l1_decay},
@@ -293,13 +288,13 @@ void bind_ps(py::module_& module) {
                                                 {"AdamW", self.rule.own_decay}};
           },
           "By how much its rule lets values decay, 0 where it does not.")
-      .def_property_readonly(
-          "sparse", [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });
+      .def_prop_ro("sparse",
+                   [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });
   bind_client(module);
-  py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer",
-                                              "The parameter server of this process, or those that it "
-                                              "serves now.")
-      .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
+  nb::class_<Server>(module, "RpcServer",
+                     "The parameter server of this process, or those that it "
+                     "serves now.")
+      .def(nb::new_([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
                        const std::string& endpoint, std::uint64_t generation, bool listens,
                        std::shared_ptr<ps::ServerAddresses> addresses) {
@@ -309,7 +304,7 @@ void bind_ps(py::module_& module) {
                  hosted_servers(std::move(options), endpoint, std::move(addresses)), listens);
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0,
-           "listens"_a = true, "addresses"_a = nullptr,
+           "listens"_a = true, "addresses"_a = nb::none(),
            "Binds `endpoint` and serves from then on, or from listen() on. Throws: Error(network) for a port "
            "that is taken, Error(config).")
       .def("listen", &Server::listen, "Lets trainers in; once, where it does not listen yet.")
@@ -325,7 +320,7 @@ void bind_ps(py::module_& module) {
           "Tells of the trainers that there are now, {rank: id}, and where the servers are, {rank: "
           "endpoint}. Returns once a server that is to be served here is.")
       .def("stale_requests", &Server::stale_requests, "Requests of trainers that were lost, refused so far.")
-      .def_property_readonly("endpoint", &Server::endpoint, "HOST:PORT that was bound.")
+      .def_prop_ro("endpoint", &Server::endpoint, "HOST:PORT that was bound.")
       .def("stat", &Server::stat, "What it has done so far, as JSON.")
       .def(
           "load",

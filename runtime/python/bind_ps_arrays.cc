@@ -1,9 +1,6 @@
 // Parameter servers for scripts with arrays of their own: fleetrun/ps.py. Keys are uint64, values float32,
 // both C-contiguous; what comes back is a tensor, which numpy.asarray() takes without a copy.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -31,8 +28,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using ClientPtr = std::shared_ptr<ps::Client>;
 using engine::DataType;
 using engine::Tensor;
@@ -43,18 +38,18 @@ using Values = std::shared_ptr<std::vector<T>>;
 // hence the copies that it shares.
 
 template <class T>
-Values<T> copy_of(const py::buffer& array) {
-  const py::buffer_info info = array.request();
-  const auto count = static_cast<std::size_t>(info.size);
+Values<T> copy_of(const Buffer& array) {
+  const Py_buffer& info = array.contiguous();
+  const auto count = static_cast<std::size_t>(info.len / info.itemsize);
   if (static_cast<std::size_t>(info.itemsize) != sizeof(T))
     throw Error(ErrorKind::config, "an array has elements of " + std::to_string(info.itemsize) +
                                        " bytes, not " + std::to_string(sizeof(T)));
   auto values = std::make_shared<std::vector<T>>(count);
-  if (count > 0) std::memcpy(values->data(), info.ptr, count * sizeof(T));
+  if (count > 0) std::memcpy(values->data(), info.buf, count * sizeof(T));
   return values;
 }
 
-Values<float> copy_if_any(const std::optional<py::buffer>& array) {
+Values<float> copy_if_any(const std::optional<Buffer>& array) {
   return array ? copy_of<float>(*array) : std::make_shared<std::vector<float>>();
 }
 
@@ -63,8 +58,8 @@ std::shared_ptr<Tensor> make_tensor(std::size_t rows, std::size_t width) {
       DataType::float32, engine::Shape{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)});
 }
 
-void push(const ClientPtr& client, std::uint32_t table, const py::buffer& array, const py::buffer& values,
-          const std::optional<py::buffer>& show, const std::optional<py::buffer>& click, std::uint16_t slot,
+void push(const ClientPtr& client, std::uint32_t table, const Buffer& array, const Buffer& values,
+          const std::optional<Buffer>& show, const std::optional<Buffer>& click, std::uint16_t slot,
           std::uint32_t thread) {
   const auto keys = copy_of<std::uint64_t>(array);
   const auto gradients = copy_of<float>(values), shows = copy_if_any(show), clicks = copy_if_any(click);
@@ -86,7 +81,7 @@ std::shared_ptr<Tensor> make_integers(std::size_t count) {
 
 /// The distinct keys of each of several runs of `array`, one run after the other: (distinct keys, for each
 /// position where its key is among those of its run, how many distinct keys each run has).
-py::tuple distinct_keys(const py::buffer& array, const std::vector<std::size_t>& sizes) {
+nb::tuple distinct_keys(const Buffer& array, const std::vector<std::size_t>& sizes) {
   const auto keys = copy_of<std::uint64_t>(array);
   if (std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) != keys->size())
     throw Error(ErrorKind::config, "the runs do not have " + std::to_string(keys->size()) + " keys");
@@ -107,12 +102,12 @@ py::tuple distinct_keys(const py::buffer& array, const std::vector<std::size_t>&
   }
   const auto distinct = make_integers(found.size());
   std::ranges::copy(found, distinct->values<std::int64_t>().begin());
-  return py::make_tuple(distinct, places, counts);
+  return nb::make_tuple(distinct, places, counts);
 }
 
 /// One request of any number of tables: (table, keys, width) each.
 std::vector<std::shared_ptr<Tensor>> pull_many(
-    const ClientPtr& client, const std::vector<std::tuple<std::uint32_t, py::buffer, std::size_t>>& tables,
+    const ClientPtr& client, const std::vector<std::tuple<std::uint32_t, Buffer, std::size_t>>& tables,
     bool create) {
   std::vector<std::shared_ptr<std::vector<std::uint64_t>>> keys;
   std::vector<std::shared_ptr<Tensor>> rows;
@@ -127,8 +122,7 @@ std::vector<std::shared_ptr<Tensor>> pull_many(
 }
 
 /// One change of several tables: (table, keys, gradients) each.
-void push_many(const ClientPtr& client,
-               const std::vector<std::tuple<std::uint32_t, py::buffer, py::buffer>>& tables,
+void push_many(const ClientPtr& client, const std::vector<std::tuple<std::uint32_t, Buffer, Buffer>>& tables,
                std::uint32_t thread) {
   std::vector<std::shared_ptr<std::vector<std::uint64_t>>> keys;
   std::vector<std::shared_ptr<std::vector<float>>> gradients;
@@ -141,49 +135,47 @@ void push_many(const ClientPtr& client,
   run_interruptibly([=] { client->push(request); });
 }
 
-void assign_rows(const ClientPtr& client, std::uint32_t table, const py::buffer& array,
-                 const py::buffer& values) {
+void assign_rows(const ClientPtr& client, std::uint32_t table, const Buffer& array, const Buffer& values) {
   const auto keys = copy_of<std::uint64_t>(array);
   const auto rows = copy_of<float>(values);
   run_interruptibly([=] { client->assign(table, *keys, *rows); });
 }
 
-void push_dense(const ClientPtr& client, std::uint32_t table, const py::buffer& values,
-                std::uint32_t thread) {
+void push_dense(const ClientPtr& client, std::uint32_t table, const Buffer& values, std::uint32_t thread) {
   const auto gradients = copy_of<float>(values);
   run_interruptibly([=] {
     client->push({.thread = thread, .sparse = {}, .dense = {{.table = table, .gradients = *gradients}}});
   });
 }
 
-py::tuple get(const ClientPtr& client, std::uint32_t table, const py::buffer& array) {
+nb::tuple get(const ClientPtr& client, std::uint32_t table, const Buffer& array) {
   const auto keys = copy_of<std::uint64_t>(array);
   const auto rows = std::make_shared<ps::StoredRows>();
   run_interruptibly([=] { *rows = client->get(table, *keys); });
   auto values = make_tensor(rows->values.size() / std::max<std::size_t>(rows->width, 1), rows->width);
   std::ranges::copy(rows->values, values->values<float>().begin());
-  py::list statistics;
+  nb::list statistics;
   for (const ps::StoredStatistics& now : rows->statistics)
-    statistics.append(py::make_tuple(now.slot, now.unseen_days, now.delta_score, now.show, now.click));
-  return py::make_tuple(rows->found, values, statistics);
+    statistics.append(nb::make_tuple(now.slot, now.unseen_days, now.delta_score, now.show, now.click));
+  return nb::make_tuple(rows->found, values, statistics);
 }
 
 /// {table: array of a dense one, (keys, rows) of a sparse one}.
-py::dict saved_values(const std::string& directory) {
+nb::dict saved_values(const std::string& directory) {
   auto tables = std::make_shared<std::vector<ps::SavedValues>>();
   run_interruptibly([=] { *tables = ps::read_saved_values(directory); });
-  py::dict out;
+  nb::dict out;
   for (const ps::SavedValues& table : *tables) {
     const std::size_t rows = table.sparse ? table.keys.size() : 1;
     auto values = make_tensor(rows, table.width);
     std::ranges::copy(table.values, values->values<float>().begin());
     if (!table.sparse) {
-      out[py::str(table.name)] = values;
+      out[nb::str(table.name.c_str())] = values;
       continue;
     }
     auto keys = make_integers(rows);
     std::ranges::copy(table.keys, keys->values<std::int64_t>().begin());
-    out[py::str(table.name)] = py::make_tuple(keys, values);
+    out[nb::str(table.name.c_str())] = nb::make_tuple(keys, values);
   }
   return out;
 }
@@ -198,17 +190,16 @@ Result ask(const std::function<Result()>& question) {
 /// Takes a dictionary apart; whatever is not asked for is refused by name.
 class Fields {
  public:
-  Fields(std::string of, const py::dict& values) : of_(std::move(of)), values_(values) {}
+  Fields(std::string of, const nb::dict& values) : of_(std::move(of)), values_(values) {}
 
   template <class T>
   void take(const char* name, T& into) {
     known_.emplace_back(name);
     if (!values_.contains(name)) return;
     try {
-      into = values_[name].cast<T>();
-    } catch (const py::cast_error&) {
-      throw Error(ErrorKind::config,
-                  of_ + ": " + name + " cannot be " + py::repr(values_[name]).cast<std::string>());
+      into = nb::cast<T>(values_[name]);
+    } catch (const nb::cast_error&) {
+      throw Error(ErrorKind::config, of_ + ": " + name + " cannot be " + nb::repr(values_[name]).c_str());
     }
   }
 
@@ -217,7 +208,7 @@ class Fields {
   void take_kind(Kind& into, Kind last) {
     known_.emplace_back("kind");
     if (!values_.contains("kind")) return;
-    const auto wanted = values_["kind"].cast<std::string>();
+    const auto wanted = nb::cast<std::string>(values_["kind"]);
     std::vector<std::string> names;
     for (int i = 0; i <= static_cast<int>(last); ++i) {
       into = static_cast<Kind>(i);
@@ -230,7 +221,7 @@ class Fields {
 
   void finish() const {
     for (const auto& [name, value] : values_) {
-      const auto text = name.cast<std::string>();
+      const auto text = nb::cast<std::string>(name);
       if (std::find(known_.begin(), known_.end(), text) == known_.end())
         throw Error(ErrorKind::config, of_ + " has no '" + printable(text) + "'",
                     "it has " + join(known_, ", "));
@@ -239,11 +230,11 @@ class Fields {
 
  private:
   std::string of_;
-  const py::dict& values_;
+  const nb::dict& values_;
   std::vector<std::string> known_;
 };
 
-ps::UpdateRule rule_from(const std::string& of, const py::dict& values) {
+ps::UpdateRule rule_from(const std::string& of, const nb::dict& values) {
   ps::UpdateRule rule;
   Fields fields(of, values);
   fields.take_kind(rule.kind, std::rbegin(ps::kUpdateRules)->kind);
@@ -269,7 +260,7 @@ ps::UpdateRule rule_from(const std::string& of, const py::dict& values) {
   return rule;
 }
 
-ps::Initializer initializer_from(const py::dict& values) {
+ps::Initializer initializer_from(const nb::dict& values) {
   ps::Initializer initializer;
   Fields fields("the initializer", values);
   fields.take_kind(initializer.kind, ps::Initializer::Kind::truncated_normal);
@@ -280,7 +271,7 @@ ps::Initializer initializer_from(const py::dict& values) {
   return initializer;
 }
 
-ps::Accessor accessor_from(const py::dict& values) {
+ps::Accessor accessor_from(const nb::dict& values) {
   ps::Accessor accessor;
   Fields fields("the accessor", values);
   fields.take_kind(accessor.kind, ps::Accessor::Kind::ctr);
@@ -295,14 +286,14 @@ ps::Accessor accessor_from(const py::dict& values) {
   fields.take("delete_after_unseen_days", accessor.delete_after_unseen_days);
   fields.take("show_scale", accessor.show_scale);
   fields.take("zero_init", accessor.zero_init);
-  py::dict embed_rule;
+  nb::dict embed_rule;
   fields.take("embed_rule", embed_rule);
   fields.finish();
-  if (!embed_rule.empty()) accessor.embed_rule = rule_from("the accessor's embed_rule", embed_rule);
+  if (embed_rule.size() != 0) accessor.embed_rule = rule_from("the accessor's embed_rule", embed_rule);
   return accessor;
 }
 
-ps::Admission admission_from(const py::dict& values) {
+ps::Admission admission_from(const nb::dict& values) {
   ps::Admission admission;
   Fields fields("the admission", values);
   fields.take_kind(admission.kind, ps::Admission::Kind::probability);
@@ -314,8 +305,8 @@ ps::Admission admission_from(const py::dict& values) {
 }
 
 ps::TableConfig table_config(std::uint32_t id, const std::string& name, bool sparse, std::uint64_t width,
-                             const py::dict& rule, const py::dict& initializer, const py::dict& accessor,
-                             const py::dict& admission, std::uint64_t min_block, bool on_disk,
+                             const nb::dict& rule, const nb::dict& initializer, const nb::dict& accessor,
+                             const nb::dict& admission, std::uint64_t min_block, bool on_disk,
                              std::uint32_t expire_seconds) {
   ps::TableConfig config;
   config.id = id;
@@ -334,7 +325,7 @@ ps::TableConfig table_config(std::uint32_t id, const std::string& name, bool spa
 
 }  // namespace
 
-void bind_ps_arrays(py::module_& module) {
+void bind_ps_arrays(nb::module_& module) {
   module.def("table_config", table_config, "id"_a, "name"_a, "sparse"_a, "width"_a, "rule"_a, "initializer"_a,
              "accessor"_a, "admission"_a, "min_block"_a, "on_disk"_a, "expire_seconds"_a,
              "A TableConfig of dictionaries. Throws: Error(config) naming a key that there is not, or a "

@@ -1,8 +1,5 @@
 // Steps of a program on several replicas.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <deque>
 #include <memory>
 #include <string>
@@ -21,8 +18,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using engine::GradientScale;
 using engine::ReduceStrategy;
 using engine::ReplicaOptions;
@@ -105,25 +100,27 @@ std::vector<std::shared_ptr<engine::Tensor>> values(FedReplicaRunner& self, cons
 
 }  // namespace
 
-void bind_replicas(py::module_& module) {
-  py::enum_<ReduceStrategy>(module, "ReduceStrategy")
+void bind_replicas(nb::module_& module) {
+  nb::enum_<ReduceStrategy>(module, "ReduceStrategy")
       .value("AllReduce", ReduceStrategy::all_reduce)
       .value("Reduce", ReduceStrategy::reduce);
-  py::enum_<GradientScale>(module, "GradientScale")
+  nb::enum_<GradientScale>(module, "GradientScale")
       .value("CoeffNumDevice", GradientScale::mean)
       .value("One", GradientScale::one)
       .value("Customized", GradientScale::customized);
-  py::class_<ReplicaOptions>(
+  nb::class_<ReplicaOptions>(
       module, "ReplicaOptions",
       "How many replicas, on how many threads (0: one each), and how they share gradients.")
       .def(
-          py::init([](std::size_t replicas, std::size_t threads, ReduceStrategy reduce, GradientScale scale) {
+          nb::new_([](std::size_t replicas, std::size_t threads, ReduceStrategy reduce, GradientScale scale) {
             return ReplicaOptions{.replicas = replicas, .threads = threads, .reduce = reduce, .scale = scale};
           }),
           "replicas"_a, "threads"_a, "reduce"_a, "scale"_a);
-  py::class_<FedReplicaRunner, RunnerPtr>(module, "ReplicaRunner", "Runs a program on several replicas.")
-      .def(py::init<ProgramPtr, ScopePtr, const ReplicaOptions&, Groups, const runtime::CollectiveOptions&>())
-      .def(py::init<ProgramPtr, ScopePtr, const ReplicaOptions&, PlanPtr, ClientPtr, const std::string&>())
+  nb::class_<FedReplicaRunner>(module, "ReplicaRunner", "Runs a program on several replicas.")
+      .def(make<FedReplicaRunner, ProgramPtr, ScopePtr, const ReplicaOptions&, Groups,
+                const runtime::CollectiveOptions&>())
+      .def(make<FedReplicaRunner, ProgramPtr, ScopePtr, const ReplicaOptions&, PlanPtr, ClientPtr,
+                const std::string&>())
       .def("run", run, "feed"_a, "A step; {name: array} is split along the batch. Throws: as Executor.run.")
       .def("run_each", run_each, "feeds"_a, "A step with a feed for each replica.")
       .def("merged", [](FedReplicaRunner& self,
@@ -132,8 +129,7 @@ void bind_replicas(py::module_& module) {
            [](const RunnerPtr& self) {
              run_step(self, [](runtime::ReplicaRunner& runner) { runner.synchronize(); });
            })
-      .def_property_readonly("since_average",
-                             [](FedReplicaRunner& self) { return self.runner().since_average(); })
+      .def_prop_ro("since_average", [](FedReplicaRunner& self) { return self.runner().since_average(); })
       .def("end_pass",
            [](const RunnerPtr& self) {
              run_step(self, [](runtime::ReplicaRunner& runner) { runner.end_epoch(); });

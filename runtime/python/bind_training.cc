@@ -1,8 +1,5 @@
 // Training: which parameter becomes which table, one step on fed arrays, a pass over a dataset.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <map>
 #include <memory>
 #include <set>
@@ -34,8 +31,6 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-using namespace py::literals;
 using dataset::BatchSource;
 using engine::OptimizerConfig;
 using runtime::EpochResult;
@@ -83,10 +78,10 @@ std::vector<TablePlan*> pointers(const std::vector<PlanPtr>& plans) {
   return pointers;
 }
 
-void bind_plan(py::module_& module) {
+void bind_plan(nb::module_& module) {
   using Entry = TablePlan::Entry;
-  py::class_<OptimizerConfig> config(module, "OptimizerConfig");
-  py::enum_<OptimizerConfig::Kind>(config, "Kind")
+  nb::class_<OptimizerConfig> config(module, "OptimizerConfig");
+  nb::enum_<OptimizerConfig::Kind>(config, "Kind")
       .value("sgd", OptimizerConfig::Kind::sgd)
       .value("adagrad", OptimizerConfig::Kind::adagrad)
       .value("adam", OptimizerConfig::Kind::adam)
@@ -98,50 +93,50 @@ void bind_plan(py::module_& module) {
       .value("lamb", OptimizerConfig::Kind::lamb)
       .value("lars_momentum", OptimizerConfig::Kind::lars_momentum)
       .value("decayed_adagrad", OptimizerConfig::Kind::decayed_adagrad);
-  // "value" alone would replace a property that pybind11 gives every enumeration, which it does not survive.
-  py::enum_<OptimizerConfig::Clip>(config, "Clip")
+  // "value" alone would be the name of a property that every enumeration has.
+  nb::enum_<OptimizerConfig::Clip>(config, "Clip")
       .value("by_value", OptimizerConfig::Clip::value)
       .value("by_norm", OptimizerConfig::Clip::norm)
       .value("by_global_norm", OptimizerConfig::Clip::global_norm);
-  config.def(py::init<>())
-      .def_readwrite("kind", &OptimizerConfig::kind)
-      .def_readwrite("learning_rate", &OptimizerConfig::learning_rate)
-      .def_readwrite("beta1", &OptimizerConfig::beta1)
-      .def_readwrite("beta2", &OptimizerConfig::beta2)
-      .def_readwrite("epsilon", &OptimizerConfig::epsilon)
-      .def_readwrite("initial_accumulator", &OptimizerConfig::initial_accumulator)
-      .def_readwrite("lazy_rows", &OptimizerConfig::lazy_rows)
-      .def_readwrite("own_decay", &OptimizerConfig::own_decay)
-      .def_readwrite("undecayed", &OptimizerConfig::undecayed)
-      .def_readwrite("state_numbers", &OptimizerConfig::state_numbers)
-      .def_readwrite("older_formula", &OptimizerConfig::older_formula)
-      .def_readwrite("always_adapts", &OptimizerConfig::always_adapts)
-      .def_readwrite("adam_d2sum", &OptimizerConfig::adam_d2sum)
-      .def_readwrite("lars_coefficient", &OptimizerConfig::lars_coefficient)
-      .def_readwrite("momentum", &OptimizerConfig::momentum)
-      .def_readwrite("nesterov", &OptimizerConfig::nesterov)
-      .def_readwrite("rho", &OptimizerConfig::rho)
-      .def_readwrite("centered", &OptimizerConfig::centered)
-      .def_readwrite("clip_kind", &OptimizerConfig::clip_kind)
-      .def_readwrite("clip_least", &OptimizerConfig::clip_least)
-      .def_readwrite("clip", &OptimizerConfig::clip)
-      .def_readwrite("clips_means", &OptimizerConfig::clips_means)
-      .def_readwrite("l1", &OptimizerConfig::l1)
-      .def_readwrite("l2", &OptimizerConfig::l2)
-      .def_readwrite("learning_rate_power", &OptimizerConfig::learning_rate_power)
-      .def_readwrite("l1_decay", &OptimizerConfig::l1_decay)
-      .def_readwrite("l2_decay", &OptimizerConfig::l2_decay)
-      .def_readwrite("rate", &OptimizerConfig::rate)
+  config.def(nb::init<>())
+      .def_rw("kind", &OptimizerConfig::kind)
+      .def_rw("learning_rate", &OptimizerConfig::learning_rate)
+      .def_rw("beta1", &OptimizerConfig::beta1)
+      .def_rw("beta2", &OptimizerConfig::beta2)
+      .def_rw("epsilon", &OptimizerConfig::epsilon)
+      .def_rw("initial_accumulator", &OptimizerConfig::initial_accumulator)
+      .def_rw("lazy_rows", &OptimizerConfig::lazy_rows)
+      .def_rw("own_decay", &OptimizerConfig::own_decay)
+      .def_rw("undecayed", &OptimizerConfig::undecayed)
+      .def_rw("state_numbers", &OptimizerConfig::state_numbers)
+      .def_rw("older_formula", &OptimizerConfig::older_formula)
+      .def_rw("always_adapts", &OptimizerConfig::always_adapts)
+      .def_rw("adam_d2sum", &OptimizerConfig::adam_d2sum)
+      .def_rw("lars_coefficient", &OptimizerConfig::lars_coefficient)
+      .def_rw("momentum", &OptimizerConfig::momentum)
+      .def_rw("nesterov", &OptimizerConfig::nesterov)
+      .def_rw("rho", &OptimizerConfig::rho)
+      .def_rw("centered", &OptimizerConfig::centered)
+      .def_rw("clip_kind", &OptimizerConfig::clip_kind)
+      .def_rw("clip_least", &OptimizerConfig::clip_least)
+      .def_rw("clip", &OptimizerConfig::clip)
+      .def_rw("clips_means", &OptimizerConfig::clips_means)
+      .def_rw("l1", &OptimizerConfig::l1)
+      .def_rw("l2", &OptimizerConfig::l2)
+      .def_rw("learning_rate_power", &OptimizerConfig::learning_rate_power)
+      .def_rw("l1_decay", &OptimizerConfig::l1_decay)
+      .def_rw("l2_decay", &OptimizerConfig::l2_decay)
+      .def_rw("rate", &OptimizerConfig::rate)
       .def("set_own", [](OptimizerConfig& self, const std::string& parameter, double rate_factor,
                          bool has_decay, double l1_decay, double l2_decay, bool is_clipped) {
         self.own[parameter] = {rate_factor, has_decay, l1_decay, l2_decay, is_clipped};
       });
-  py::class_<Entry>(module, "TablePlanEntry")
-      .def_readonly("parameter", &Entry::parameter)
-      .def_readonly("gradient", &Entry::gradient)
-      .def_readonly("table", &Entry::table);
-  py::class_<TablePlan, std::shared_ptr<TablePlan>>(module, "TablePlan")
-      .def(py::init<>())
+  nb::class_<Entry>(module, "TablePlanEntry")
+      .def_ro("parameter", &Entry::parameter)
+      .def_ro("gradient", &Entry::gradient)
+      .def_ro("table", &Entry::table);
+  nb::class_<TablePlan>(module, "TablePlan")
+      .def(make<TablePlan>())
       .def("entries", [](const TablePlan& self) { return self.entries; })
       .def("tables", &TablePlan::tables)
       .def(
@@ -153,9 +148,9 @@ void bind_plan(py::module_& module) {
       .def_static(
           "of_text",
           [](const std::string& text) {
-            TablePlan plan;
+            auto plan = std::make_shared<TablePlan>();
             for (ps::TableConfig& table : inference::parse_tables(text)) {
-              plan.entries.push_back({.parameter = table.name, .gradient = "", .keys = "", .table = table});
+              plan->entries.push_back({.parameter = table.name, .gradient = "", .keys = "", .table = table});
             }
             return plan;
           },
@@ -172,12 +167,12 @@ void bind_plan(py::module_& module) {
   module.def("distribute", [](engine::Program& main, engine::Program& startup, const std::string& loss,
                               const OptimizerConfig& optimizer, bool servers,
                               const runtime::TableChoices& choices, const std::vector<PlanPtr>& others) {
-    return runtime::distribute(main, startup, loss, optimizer,
-                               servers ? runtime::Placement::server : runtime::Placement::one_process,
-                               choices, pointers(others));
+    const auto placement = servers ? runtime::Placement::server : runtime::Placement::one_process;
+    return std::make_shared<TablePlan>(
+        runtime::distribute(main, startup, loss, optimizer, placement, choices, pointers(others)));
   });
   // Backward, clipping and updates one by one, for a script that does something between them.
-  module.def("append_backward", &append_backward, "main"_a, "loss"_a, "optimizer"_a = nullptr,
+  module.def("append_backward", &append_backward, "main"_a, "loss"_a, "optimizer"_a = nb::none(),
              "asked"_a = std::set<std::string>(),
              "[(parameter, gradient, the keys of its rows or nothing)] of every parameter. Without an "
              "optimizer each is of all rows. asked: of these variables instead.");
@@ -234,16 +229,16 @@ std::int64_t trainer_rank(const Environ& environ) {
   return parse_integer(environ.value_or("PADDLE_TRAINER_ID", "0")).value_or(0);
 }
 
-void bind_step_runner(py::module_& module) {
-  py::class_<Timeline, std::shared_ptr<Timeline>>(module, "Timeline").def("close", &Timeline::close);
+void bind_step_runner(nb::module_& module) {
+  nb::class_<Timeline>(module, "Timeline").def("close", &Timeline::close);
   module.def("step_timeline", [] {
     const Environ environ = Environ::of_process();
     return timeline_of(environ, "trainer", trainer_rank(environ), "steps");
   });
-  py::class_<FedStepRunner, std::shared_ptr<FedStepRunner>>(module, "StepRunner")
-      .def(py::init<ProgramPtr, ScopePtr, PlanPtr, ClientPtr, const std::string&,
-                    const std::shared_ptr<Timeline>&>(),
-           "program"_a, "scope"_a, "plan"_a, "client"_a, "mode"_a, "timeline"_a = nullptr)
+  nb::class_<FedStepRunner>(module, "StepRunner")
+      .def(make<FedStepRunner, ProgramPtr, ScopePtr, PlanPtr, ClientPtr, const std::string&,
+                const std::shared_ptr<Timeline>&>(),
+           "program"_a, "scope"_a, "plan"_a, "client"_a.none(), "mode"_a, "timeline"_a = nb::none())
       .def("run", run_step, "feed"_a, "A step with {name: array}. Throws: as Executor.run, Error(network).")
       .def(
           "value",
@@ -260,17 +255,12 @@ void bind_step_runner(py::module_& module) {
 }
 
 /// Calls back into Python from a trainer thread. A failing print (a closed pipe) does not end the training.
-std::function<void(const std::string&)> printer(const py::function& print_line) {
-  // Released under the GIL, whichever thread lets go of it last.
-  const std::shared_ptr<py::function> print(new py::function(print_line), [](const py::function* function) {
-    const py::gil_scoped_acquire acquire;
-    delete function;
-  });
-  return [print](const std::string& line) {
-    const py::gil_scoped_acquire acquire;
+std::function<void(const std::string&)> printer(const nb::callable& print_line) {
+  return [print = kept(print_line)](const std::string& line) {
+    const WithGil held;
     try {
       (*print)(line);
-    } catch (py::error_already_set& error) {
+    } catch (nb::python_error& error) {
       error.discard_as_unraisable("printing a line of a pass");
     }
   };
@@ -293,7 +283,7 @@ void apply_environment(runtime::EpochOptions& options) {
 EpochResult run_epoch(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
                       ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                       std::int64_t print_period, bool train, const std::string& mode,
-                      const py::function& print_line, std::uint32_t pull_dense_every, bool debug,
+                      const nb::callable& print_line, std::uint32_t pull_dense_every, bool debug,
                       std::uint64_t part) {
   runtime::EpochOptions options =
       epoch_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
@@ -318,7 +308,7 @@ bool checks_values() {
 }
 
 runtime::EpochOptions epoch_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
-                                    std::int64_t print_period, const py::function& print_line) {
+                                    std::int64_t print_period, const nb::callable& print_line) {
   runtime::EpochOptions options;
   options.fetch = std::move(fetch);
   options.fetch_info = std::move(fetch_info);
@@ -333,40 +323,38 @@ runtime::EpochOptions epoch_options(std::vector<std::string> fetch, std::vector<
   return options;
 }
 
-void bind_training(py::module_& module) {
+void bind_training(nb::module_& module) {
   bind_plan(module);
   bind_step_runner(module);
-  py::class_<EpochResult>(module, "PassResult", "What a pass over a dataset did.")
-      .def_readonly("examples", &EpochResult::examples)
-      .def_readonly("batches", &EpochResult::batches)
-      .def_readonly("skipped", &EpochResult::skipped)
-      .def_readonly("skipped_whole", &EpochResult::skipped_whole)
-      .def_readonly("seconds", &EpochResult::seconds, "From the first batch that was asked for to the end.")
-      .def_readonly("fetch_means", &EpochResult::fetch_means)
-      .def_property_readonly("bound", [](const EpochResult& self) { return runtime::bound_of(self.stages); })
-      .def_property_readonly(
-          "stage_seconds",
-          [](const EpochResult& self) {
-            py::dict out;
-            for (std::size_t i = 0; i < runtime::kStages; ++i)
-              out[py::str(std::string(runtime::to_string(static_cast<runtime::Stage>(i))))] = self.stages[i];
-            return out;
-          })
-      .def_property_readonly("operator_table",
-                             [](const EpochResult& self) {
-                               return self.operators.empty() ? std::string()
-                                                             : runtime::table_of(self.operators);
-                             })
-      .def_property_readonly("staleness", [](const EpochResult& self) {
-        py::dict out;
+  nb::class_<EpochResult>(module, "PassResult", "What a pass over a dataset did.")
+      .def_ro("examples", &EpochResult::examples)
+      .def_ro("batches", &EpochResult::batches)
+      .def_ro("skipped", &EpochResult::skipped)
+      .def_ro("skipped_whole", &EpochResult::skipped_whole)
+      .def_ro("seconds", &EpochResult::seconds, "From the first batch that was asked for to the end.")
+      .def_ro("fetch_means", &EpochResult::fetch_means)
+      .def_prop_ro("bound", [](const EpochResult& self) { return runtime::bound_of(self.stages); })
+      .def_prop_ro("stage_seconds",
+                   [](const EpochResult& self) {
+                     nb::dict out;
+                     for (std::size_t i = 0; i < runtime::kStages; ++i)
+                       out[nb::cast(runtime::to_string(static_cast<runtime::Stage>(i)))] = self.stages[i];
+                     return out;
+                   })
+      .def_prop_ro("operator_table",
+                   [](const EpochResult& self) {
+                     return self.operators.empty() ? std::string() : runtime::table_of(self.operators);
+                   })
+      .def_prop_ro("staleness", [](const EpochResult& self) {
+        nb::dict out;
         out["pushes"] = self.staleness.pushes;
         out["mean"] = self.staleness.mean();
         out["highest"] = self.staleness.highest;
         return out;
       });
-  module.def("run_pass", run_epoch, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
-             "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1,
-             "debug"_a = false, "part"_a = 0,
+  module.def("run_pass", run_epoch, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a.none(),
+             "fetch"_a, "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a,
+             "pull_dense_every"_a = 1, "debug"_a = false, "part"_a = 0,
              "A pass of the program over the dataset. Throws: Error(data) naming file, line and slot, "
              "Error(network).");
 }

@@ -8,29 +8,24 @@
 #include <string>
 
 #include "runtime/engine/tensor.h"
-
-// pybind11 is included by source files only.
-namespace pybind11 {
-class module_;
-class buffer;
-}  // namespace pybind11
+#include "runtime/python/conversions.h"
 
 namespace fleetrun::python {
 
-void bind_arrays(pybind11::module_& module);
-void bind_collective(pybind11::module_& module);
-void bind_collective_training(pybind11::module_& module);
-void bind_columnar(pybind11::module_& module);
-void bind_engine(pybind11::module_& module);
-void bind_dataset(pybind11::module_& module);
-void bind_file_queue(pybind11::module_& module);
-void bind_replicas(pybind11::module_& module);
-void bind_training(pybind11::module_& module);
-void bind_tables(pybind11::module_& module);
-void bind_ps(pybind11::module_& module);
-void bind_ps_arrays(pybind11::module_& module);
-void bind_batches(pybind11::module_& module);
-void bind_memory_dataset(pybind11::module_& module);
+void bind_arrays(nb::module_& module);
+void bind_collective(nb::module_& module);
+void bind_collective_training(nb::module_& module);
+void bind_columnar(nb::module_& module);
+void bind_engine(nb::module_& module);
+void bind_dataset(nb::module_& module);
+void bind_file_queue(nb::module_& module);
+void bind_replicas(nb::module_& module);
+void bind_training(nb::module_& module);
+void bind_tables(nb::module_& module);
+void bind_ps(nb::module_& module);
+void bind_ps_arrays(nb::module_& module);
+void bind_batches(nb::module_& module);
+void bind_memory_dataset(nb::module_& module);
 
 /// What Python gets of a tensor: a copy, which numpy.asarray() takes as it is.
 std::shared_ptr<engine::Tensor> copy_of(const engine::Tensor& tensor);
@@ -38,6 +33,6 @@ std::shared_ptr<engine::Tensor> copy_of(const engine::Tensor& tensor);
 std::shared_ptr<engine::Tensor> value_of(const engine::Tensor& tensor, const std::string& name);
 /// Copies an array. Throws: Error(config) naming an element type that tensors do not have, or for an array
 /// that is not C-contiguous.
-void assign(engine::Tensor& tensor, const pybind11::buffer& values);
+void assign(engine::Tensor& tensor, const Buffer& values);
 
 }  // namespace fleetrun::python

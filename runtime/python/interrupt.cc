@@ -1,15 +1,14 @@
 #include "runtime/python/interrupt.h"
 
-#include <pybind11/pybind11.h>
-
 #include <utility>
 
+#include "runtime/python/conversions.h"
 #include "runtime/python/interruptible_thread.h"
 
 namespace fleetrun::python {
 
 bool gets_signals() {
-  const auto threading = pybind11::module_::import("threading");
+  const auto threading = nb::module_::import_("threading");
   return threading.attr("current_thread")().is(threading.attr("main_thread")());
 }
 

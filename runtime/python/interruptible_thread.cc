@@ -1,19 +1,16 @@
 #include "runtime/python/interruptible_thread.h"
 
-#include <pybind11/pybind11.h>
-
 #include <chrono>
 #include <thread>
 #include <utility>
 
+#include "runtime/python/conversions.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/python/without_gil.h"
 
 namespace fleetrun::python {
 
 namespace {
-
-namespace py = pybind11;
 
 /// How soon a signal is seen, and how long cancelled work may take to end.
 constexpr std::chrono::milliseconds kSignalPeriod{50};
@@ -87,14 +84,14 @@ void InterruptibleThread::run(std::function<void()> work, const std::function<vo
   state_->begin(std::move(work));
   while (!state_->wait_without_gil(kSignalPeriod)) {
     if (PyErr_CheckSignals() == 0) continue;
-    py::error_already_set raised;
+    nb::python_error raised;
     if (cancel) {
       const WithoutGil released;
       cancel();
     }
     if (!cancel || !state_->wait_without_gil(kCancelPatience)) {
       std::exchange(state_, nullptr)->close();
-      py::module_::import("fleetrun._interrupt").attr("leave_at_exit")();
+      nb::module_::import_("fleetrun._interrupt").attr("leave_at_exit")();
     }
     throw raised;
   }

@@ -1,8 +1,5 @@
 // fleetrun._native: the module, and how a C++ error becomes fleetrun.Error.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <exception>
 #include <string>
 #include <system_error>
@@ -14,18 +11,15 @@ namespace fleetrun::python {
 
 namespace {
 
-namespace py = pybind11;
-
 void raise_in_python(const Error& error) {
-  const py::object type = py::module_::import("fleetrun._error").attr("Error");
-  const py::object instance =
-      type(std::string(to_string(error.kind())), std::string(error.what()), error.hint(), error.context());
+  const nb::object type = nb::module_::import_("fleetrun._error").attr("Error");
+  const nb::object instance = type(to_string(error.kind()), error.what(), error.hint(), error.context());
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
-void translate(std::exception_ptr raised) {
+void translate(const std::exception_ptr& raised, void*) {
   try {
-    if (raised) std::rethrow_exception(raised);
+    std::rethrow_exception(raised);
   } catch (const Error& error) {
     raise_in_python(error);
   } catch (const std::system_error& error) {  // of std::thread: what else fails is an Error
@@ -39,11 +33,12 @@ void translate(std::exception_ptr raised) {
 
 }  // namespace fleetrun::python
 
-PYBIND11_MODULE(_native, module) {
+NB_MODULE(_native, module) {
+  nanobind::set_leak_warnings(false);  // what a script has at its end is left alone
   module.doc() =
       "The engine, the dataset readers, the parameter server and collectives. Used by the Python files "
       "beside it.";
-  pybind11::register_exception_translator(fleetrun::python::translate);
+  nanobind::register_exception_translator(fleetrun::python::translate);
   fleetrun::python::bind_arrays(module);
   fleetrun::python::bind_engine(module);
   fleetrun::python::bind_file_queue(module);

@@ -2,7 +2,8 @@
 // not (other types, a subclass, a mistake) is left to Python, which knows every rule and words the errors.
 //
 // A module of its own, without the engine: a pipe command is started once per data file.
-#include <pybind11/pybind11.h>
+
+#include <nanobind/nanobind.h>
 
 #include <cstddef>
 #include <cstring>
@@ -13,7 +14,7 @@
 
 namespace {
 
-namespace py = pybind11;
+namespace nb = nanobind;
 
 /// Text that grows.
 class Text {
@@ -47,14 +48,22 @@ class Text {
   std::size_t used_ = 0;
 };
 
+// In the stable ABI functions, in the version's own macros. A sequence is a list or a tuple.
+Py_ssize_t size_of(PyObject* sequence) {
+  return PyList_CheckExact(sequence) ? NB_LIST_GET_SIZE(sequence) : NB_TUPLE_GET_SIZE(sequence);
+}
+PyObject* item_of(PyObject* sequence, Py_ssize_t index) {
+  return PyList_CheckExact(sequence) ? NB_LIST_GET_ITEM(sequence, index) : NB_TUPLE_GET_ITEM(sequence, index);
+}
+
 /// The pair (name, elements) of a slot; false when it is not a tuple or list of two,
 /// a str and a list that is not empty.
 bool take_pair(PyObject* item, PyObject*& name, PyObject*& elements) {
   if (!PyTuple_CheckExact(item) && !PyList_CheckExact(item)) return false;
-  if (PySequence_Fast_GET_SIZE(item) != 2) return false;
-  name = PySequence_Fast_GET_ITEM(item, 0);
-  elements = PySequence_Fast_GET_ITEM(item, 1);
-  return PyUnicode_CheckExact(name) && PyList_CheckExact(elements) && PyList_GET_SIZE(elements) > 0;
+  if (size_of(item) != 2) return false;
+  name = item_of(item, 0);
+  elements = item_of(item, 1);
+  return PyUnicode_CheckExact(name) && PyList_CheckExact(elements) && NB_LIST_GET_SIZE(elements) > 0;
 }
 
 bool is_same(PyObject* a, PyObject* b) {
@@ -66,7 +75,7 @@ bool append_number(Text& text, PyObject* element) {
   char* out = text.room(fleetrun::dataset::kNumberBytes + 1);
   *out++ = ' ';
   if (PyFloat_CheckExact(element)) {
-    text.ends_at(fleetrun::dataset::print_double(out, PyFloat_AS_DOUBLE(element)));
+    text.ends_at(fleetrun::dataset::print_double(out, PyFloat_AsDouble(element)));
     return true;
   }
   if (!PyLong_CheckExact(element)) return false;
@@ -82,20 +91,20 @@ bool append_number(Text& text, PyObject* element) {
 bool append_numbers(Text& text, PyObject* item, PyObject* proto, Py_ssize_t index) {
   PyObject *name, *elements;
   if (!take_pair(item, name, elements)) return false;
-  PyObject* expected = PyList_GET_ITEM(proto, index);
-  if (!PyTuple_CheckExact(expected) || PyTuple_GET_SIZE(expected) != 2) return false;
-  if (!PyUnicode_Check(PyTuple_GET_ITEM(expected, 0)) || !is_same(name, PyTuple_GET_ITEM(expected, 0)))
+  PyObject* expected = NB_LIST_GET_ITEM(proto, index);
+  if (!PyTuple_CheckExact(expected) || NB_TUPLE_GET_SIZE(expected) != 2) return false;
+  if (!PyUnicode_Check(NB_TUPLE_GET_ITEM(expected, 0)) || !is_same(name, NB_TUPLE_GET_ITEM(expected, 0)))
     return false;
-  text.append_count(PyList_GET_SIZE(elements));
+  text.append_count(NB_LIST_GET_SIZE(elements));
   bool any_float = false;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(elements); ++i) {
-    PyObject* element = PyList_GET_ITEM(elements, i);
+  for (Py_ssize_t i = 0; i < NB_LIST_GET_SIZE(elements); ++i) {
+    PyObject* element = NB_LIST_GET_ITEM(elements, i);
     if (!append_number(text, element)) return false;
     any_float = any_float || PyFloat_CheckExact(element);
   }
-  if (any_float && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(expected, 1), "float") != 0) {
+  if (any_float && PyUnicode_CompareWithASCIIString(NB_TUPLE_GET_ITEM(expected, 1), "float") != 0) {
     PyObject* changed = Py_BuildValue("(Os)", name, "float");
-    if (!changed) throw py::error_already_set();
+    if (!changed) nb::raise_python_error();
     PyList_SetItem(proto, index, changed);
   }
   return true;
@@ -104,9 +113,9 @@ bool append_numbers(Text& text, PyObject* item, PyObject* proto, Py_ssize_t inde
 bool append_strings(Text& text, PyObject* item) {
   PyObject *name, *elements;
   if (!take_pair(item, name, elements)) return false;
-  text.append_count(PyList_GET_SIZE(elements));
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(elements); ++i) {
-    PyObject* element = PyList_GET_ITEM(elements, i);
+  text.append_count(NB_LIST_GET_SIZE(elements));
+  for (Py_ssize_t i = 0; i < NB_LIST_GET_SIZE(elements); ++i) {
+    PyObject* element = NB_LIST_GET_ITEM(elements, i);
     if (!PyUnicode_CheckExact(element)) return false;
     Py_ssize_t bytes = 0;
     const char* utf8 = PyUnicode_AsUTF8AndSize(element, &bytes);
@@ -122,11 +131,11 @@ bool append_strings(Text& text, PyObject* item) {
 
 /// The list or tuple that samples[index] is; a zip becomes a list there. nullptr for anything else.
 PyObject* slots_at(PyObject* samples, Py_ssize_t index) {
-  PyObject* sample = PyList_GET_ITEM(samples, index);
+  PyObject* sample = NB_LIST_GET_ITEM(samples, index);
   if (PyList_CheckExact(sample) || PyTuple_CheckExact(sample)) return sample;
   if (Py_TYPE(sample) != &PyZip_Type) return nullptr;
   PyObject* slots = PySequence_List(sample);
-  if (!slots) throw py::error_already_set();
+  if (!slots) nb::raise_python_error();
   PyList_SetItem(samples, index, slots);
   return slots;
 }
@@ -134,16 +143,16 @@ PyObject* slots_at(PyObject* samples, Py_ssize_t index) {
 /// samples[start:] as text, up to the first that is not plain: (text, its index).
 /// `append(sample, item, i)` writes a slot.
 template <class Append>
-py::tuple join(const py::list& samples, Py_ssize_t start, Py_ssize_t width, const Append& append) {
+nb::tuple join(const nb::list& samples, Py_ssize_t start, Py_ssize_t width, const Append& append) {
   Text text;
   Py_ssize_t at = start;
-  for (; at < PyList_GET_SIZE(samples.ptr()); ++at) {
+  for (; at < NB_LIST_GET_SIZE(samples.ptr()); ++at) {
     const std::size_t before = text.size();
     PyObject* slots = slots_at(samples.ptr(), at);
-    bool plain = slots && (width < 0 || PySequence_Fast_GET_SIZE(slots) == width);
-    for (Py_ssize_t i = 0; plain && i < PySequence_Fast_GET_SIZE(slots); ++i) {
+    bool plain = slots && (width < 0 || size_of(slots) == width);
+    for (Py_ssize_t i = 0; plain && i < size_of(slots); ++i) {
       if (i > 0) text.append(' ');
-      plain = append(text, PySequence_Fast_GET_ITEM(slots, i), i);
+      plain = append(text, item_of(slots, i), i);
     }
     if (!plain) {
       text.cut(before);
@@ -152,30 +161,31 @@ py::tuple join(const py::list& samples, Py_ssize_t start, Py_ssize_t width, cons
     text.append('\n');
   }
   const std::string_view all = text.view();
-  return py::make_tuple(py::str(all.data(), all.size()), at);
+  return nb::make_tuple(nb::str(all.data(), all.size()), at);
 }
 
 }  // namespace
 
-PYBIND11_MODULE(_multi_slot_text, module) {
+NB_MODULE(_multi_slot_text, module) {
+  nb::set_leak_warnings(false);
   module.doc() = "MultiSlot text of samples, without the engine: for pipe commands.";
   module.def(
       "join_numbers",
-      [](const py::list& samples, Py_ssize_t start, const py::list& proto) {
-        return join(samples, start, PyList_GET_SIZE(proto.ptr()),
+      [](const nb::list& samples, Py_ssize_t start, const nb::list& proto) {
+        return join(samples, start, NB_LIST_GET_SIZE(proto.ptr()),
                     [&](Text& text, PyObject* item, Py_ssize_t i) {
                       return append_numbers(text, item, proto.ptr(), i);
                     });
       },
-      py::arg("samples"), py::arg("start"), py::arg("proto"),
+      nb::arg("samples"), nb::arg("start"), nb::arg("proto"),
       "(text, place): the lines of samples from `start` on, up to the first that Python has to look at "
       "itself. "
       "proto: [(name, type)] of the slots.");
   module.def(
       "join_strings",
-      [](const py::list& samples, Py_ssize_t start) {
+      [](const nb::list& samples, Py_ssize_t start) {
         return join(samples, start, -1,
                     [](Text& text, PyObject* item, Py_ssize_t) { return append_strings(text, item); });
       },
-      py::arg("samples"), py::arg("start"), "The same for values that are text already.");
+      nb::arg("samples"), nb::arg("start"), "The same for values that are text already.");
 }

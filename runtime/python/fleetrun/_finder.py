@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.machinery import ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 
 from fleetrun import _lazy
 from fleetrun._homes import HOMES
+
+NATIVE = ("_native", "_multi_slot_text")
 
 TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ class Finder:
     def find_spec(fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The module's spec."""
         package, _, name = fullname.partition(".")
+        if package == "fleetrun" and name in NATIVE and _is_for_later(name):
+            raise _built_for_another(name)
         loader: Any = Finder
         return ModuleSpec(fullname, loader) if package == "fleetrun" and name in HOMES else None
 
@@ -48,10 +52,21 @@ class Last:
     def find_spec(fullname: str, path: Any = None, target: Any = None) -> None:
         """Throws: ModuleNotFoundError that says what paddle_names.txt has about it."""
         package, _, name = fullname.partition(".")
-        if package == "fleetrun" and name in ("_native", "_multi_slot_text"):
+        if package == "fleetrun" and name in NATIVE:
             raise _built_for_another(name)
         if package == "fleetrun" and name:
             raise not_found("paddle." + name)
+
+
+def _is_for_later(name: str) -> bool:
+    """Whether there is only the module of Python 3.12 and later, which earlier ones load, and lack what it
+    calls."""
+    stem = os.path.join(os.path.dirname(__file__), name)
+    return (
+        sys.version_info < (3, 12)
+        and os.path.exists(stem + ".abi3.so")
+        and not os.path.exists(stem + EXTENSION_SUFFIXES[0])
+    )
 
 
 def _built_for_another(name: str) -> ImportError:

@@ -508,7 +508,8 @@ def append(
     written = list(outputs)
     if _Defaults.branch is not None:
         names, written = _Defaults.branch.inputs(names), _Defaults.branch.outputs(written)
-    told = dict(attributes or {}) | ({} if _Defaults.role is None else {"role": _Defaults.role})
+    told = dtypes.plain(attributes or {})
+    told |= {} if _Defaults.role is None else {"role": _Defaults.role}
     program.native.append(operator, names, written, told, _script_line())
     # Under its own name also what a loop's step writes anew: that is there after the loop.
     made = [program.var(name) for name in outputs]

@@ -47,8 +47,9 @@ def bin_folder(wheel, tmp_path_factory):
 
 
 def test_its_name_says_where_it_runs(wheel):
-    tag = f"cp3{sys.version_info.minor}"
-    assert re.fullmatch(rf"fleetrun-[0-9.]+-{tag}-{tag}-manylinux_2_35_x86_64\.whl", wheel.name)
+    own = f"cp3{sys.version_info.minor}"
+    tag = "cp312-abi3" if sys.version_info >= (3, 12) else f"{own}-{own}"
+    assert re.fullmatch(rf"fleetrun-[0-9.]+-{tag}-manylinux_2_35_x86_64\.whl", wheel.name)
     assert wheel.stat().st_size < 40 << 20
 
 
@@ -71,6 +72,14 @@ def test_it_holds_no_path_of_this_checkout(wheel):
     folders = [f"{ROOT}/{folder}/".encode() for folder in ("build", ".venv", ".cache")]
     told = [name for name, data in held.items() if any(folder in data for folder in folders)]
     assert told == []
+
+
+def test_it_holds_the_licences_of_what_is_compiled_in(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        texts = {name.rpartition("/licenses/")[2]: archive.read(name).decode() for name in archive.namelist()
+                 if "/licenses/" in name}
+    assert "Wenzel Jakob" in texts["nanobind.LICENSE"]
+    assert texts["robin_map.LICENSE"].startswith("MIT License\n\nCopyright (c) 2017 Thibaut")
 
 
 def test_its_commands_start(bin_folder):

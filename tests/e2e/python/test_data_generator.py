@@ -191,4 +191,4 @@ print(sorted(name for name in set(sys.modules) - before if not name.startswith("
 """)
     assert set(eval(done.stdout)) <= {"__future__", "importlib", "importlib._bootstrap",
                                       "importlib._bootstrap_external", "importlib.machinery", "warnings",
-                                      "_warnings", "types"}, done.stdout
+                                      "_warnings", "types", "atexit"}, done.stdout

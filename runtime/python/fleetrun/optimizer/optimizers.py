@@ -305,7 +305,7 @@ class Optimizer:
                 parameter.regularizer is not None,
                 l1_decay,
                 l2_decay,
-                need_clip,
+                bool(need_clip),
             )
         return config
 
