@@ -1,10 +1,16 @@
 """Checks of arguments that several calls have."""
 
+import numbers
 import sys
 
 from fleetrun._error import Error
 
 _said = set()
+
+
+def plain(value):
+    """Python's number for one of numpy's, a float32 or an int64; anything else as it is."""
+    return value.item() if isinstance(value, numbers.Number) and hasattr(value, "item") else value
 
 
 def warn_once(subject, text):
@@ -31,6 +37,7 @@ def refuse(function, **arguments):
     """Each argument is (given, default). Throws: Error(config) naming the first one that is not its
     default."""
     for name, (given, default) in arguments.items():
+        given = plain(given)
         if given is default or (isinstance(given, (bool, int, float, str, list, tuple)) and given == default):
             continue
         raise Error(

@@ -8,7 +8,7 @@ import itertools
 import math
 
 from fleetrun import _numbers, tensor
-from fleetrun._arguments import refuse
+from fleetrun._arguments import plain, refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, DTypeLike, Sequence, Shape, Variable
 
@@ -94,6 +94,7 @@ def inner(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def tensordot(x: Variable, y: Variable, axes: Any = 2, name: str | None = None) -> Variable:
     """The sums of products along pairs of axes: the last of x and the first of y, or the two lists."""
+    axes = plain(axes)
     if isinstance(axes, int):
         left, right = list(range(x.ndim - axes, x.ndim)), list(range(axes))
     else:

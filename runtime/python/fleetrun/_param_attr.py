@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, TypeAlias
 
+from fleetrun._arguments import plain
 from fleetrun._error import Error
 from fleetrun.nn.clip import Clip
 from fleetrun.nn.initializer import Initializer
@@ -28,6 +29,7 @@ class ParamAttr:
         need_clip: bool = True,
         gradient_clip: Clip | None = None,
     ) -> None:
+        learning_rate = plain(learning_rate)
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
             raise Error(
                 "config",

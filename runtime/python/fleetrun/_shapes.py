@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleetrun import _numbers
+from fleetrun._arguments import plain
 from fleetrun._error import Error
 from fleetrun._graph import append, temporaries, unique_name
 from fleetrun._types import Any, Sequence, Shape, Variable
@@ -22,7 +23,7 @@ def split(
     x: Variable, num_or_sections: int | Sequence[int], axis: int = 0, name: str | None = None
 ) -> list[Variable]:
     """Parts of x along `axis`: that many equal ones, or of these sizes (one may be -1). Returns a list."""
-    kind = unique_name("split")
+    kind, num_or_sections = unique_name("split"), plain(num_or_sections)
     if isinstance(num_or_sections, int):
         count, attributes = num_or_sections, {}
     else:

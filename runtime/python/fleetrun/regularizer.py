@@ -1,6 +1,7 @@
 """Weight decay."""
 
 from fleetrun import _lazy
+from fleetrun._arguments import plain
 from fleetrun._error import Error
 
 __all__ = ["coefficients", "L1Decay", "L2Decay", "WeightDecay"]
@@ -26,6 +27,7 @@ class L1Decay(WeightDecay):
 
 def coefficients(regularizer: float | WeightDecay | None, function: str) -> tuple[float, float]:
     """(L1, L2) of None, a number (L2) or a decay. Throws: Error(config)."""
+    regularizer = plain(regularizer)
     if regularizer is None:
         return 0.0, 0.0
     if isinstance(regularizer, L1Decay):

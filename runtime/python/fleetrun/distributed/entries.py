@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleetrun._arguments import plain
+
 if TYPE_CHECKING:
     from fleetrun import _native
 
@@ -37,6 +39,7 @@ class CountFilterEntry(EntryAttr):
     """
 
     def __init__(self, count_filter: int, bloom: bool = False) -> None:
+        count_filter = plain(count_filter)
         if not isinstance(count_filter, int) or isinstance(count_filter, bool) or count_filter < 0:
             raise ValueError("count_filter must be a valid integer greater or equal than 0")
         self.count_filter = count_filter
@@ -55,6 +58,7 @@ class ProbabilityEntry(EntryAttr):
     """A key gets a row with this probability: by its hash, so always or never. Throws: ValueError."""
 
     def __init__(self, probability: float) -> None:
+        probability = plain(probability)
         if not isinstance(probability, float) or not 0 < probability < 1:
             raise ValueError("probability must be a float in (0,1)")
         self.probability = probability

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from fleetrun._arguments import plain
 from fleetrun._error import Error
 
 
@@ -19,6 +20,7 @@ class LRScheduler:
     _STATE: tuple[str, ...] = ("last_epoch", "last_lr")
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
+        learning_rate = plain(learning_rate)
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
             raise Error(
                 "config",

@@ -3,7 +3,7 @@
 import contextlib
 
 from fleetrun import _native, framework, regularizer
-from fleetrun._arguments import refuse, warn_once
+from fleetrun._arguments import plain, refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._lazy import MissingName
@@ -44,6 +44,8 @@ class Optimizer:
     ) -> None:
         function = f"paddle.optimizer.{type(self).__name__}"
         self._chosen = named(function, parameters)
+        learning_rate = plain(learning_rate)
+        config = {name: plain(value) for name, value in config.items()}
         if isinstance(learning_rate, bool) or not isinstance(
             learning_rate, (int, float, LRScheduler, framework.Variable)
         ):
@@ -447,6 +449,7 @@ class AdamW(Adam):
         name: str | None = None,
     ) -> None:
         refuse("paddle.optimizer.AdamW", lr_ratio=(lr_ratio, None))
+        weight_decay = plain(weight_decay)
         if isinstance(weight_decay, bool) or not isinstance(weight_decay, (int, float)):
             raise Error(
                 "config", f"paddle.optimizer.AdamW(weight_decay={weight_decay!r})", "give it as a number"

@@ -31,7 +31,7 @@ Source: document 004.
 
 import copy
 
-from fleetrun._arguments import warn_once
+from fleetrun._arguments import plain, warn_once
 from fleetrun._error import Error
 from fleetrun._lazy import missing
 
@@ -141,6 +141,7 @@ def left(what, given, current):
 
 
 def _value(what, given, default):
+    given = plain(given)
     if isinstance(default, bool):
         if not isinstance(given, bool):
             raise Error("config", f"{what} = {given!r} is not True or False")

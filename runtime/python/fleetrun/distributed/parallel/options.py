@@ -53,7 +53,7 @@ class ParallelOptions:
             options.memory_mib = float(strategy.fuse_grad_size_in_MB)
             options.first_mib = float(strategy.last_comm_group_size_MB)
             options.joins_gradients = strategy.fuse_all_reduce_ops
-            options.half_precision = strategy.fp16_allreduce
+            options.half_precision = bool(strategy.fp16_allreduce)
             if strategy.dgc:
                 options.compression_configs = _checked_compression(strategy.dgc_configs)
             if strategy.adaptive_localsgd:
