@@ -1,4 +1,5 @@
 """Collective calls on variables: each rank's program makes them on the values that it has in each run."""
+import re
 
 HEAD = """
 import numpy as np
@@ -62,3 +63,33 @@ def test_a_number_of_ranks_that_the_job_does_not_have_is_named(job):
 older._c_allgather(x, 3)
 """, 2)
     assert "fluid.layers.collective._c_allgather: nranks=3, and the job has 2" in result.output
+
+
+def test_passes_over_a_dataset_make_the_calls_in_order(job, tmp_path):
+    """Two threads would: as many batches for each rank, and other sums."""
+    for part in range(4):
+        lines = "".join(f"2 {part * 50 + line} 0\n" for line in range(50))
+        (tmp_path / f"part-{part}").write_text(lines)
+    result = job(HEAD + f"""
+data = paddle.static.data("data", [None, 2], "float32")
+summed = older._c_allreduce(paddle.sum(data))
+dataset = dist.QueueDataset()
+dataset.init(batch_size=1, thread_num=2, use_var=[data], pipe_command="cat")
+dataset.set_filelist([f"{tmp_path}/part-{{2 * rank + part}}" for part in range(2)])
+exe.run(paddle.static.default_startup_program())
+exe.infer_from_dataset(dataset=dataset, fetch_list=[summed], fetch_info=["sum"], print_period=1)
+print("done")
+""", 2)
+    result.succeeded()
+    sums = [float(found) for found in re.findall(r"sum\[1\]:\[([\d.]+)\]", result.logs[0])]
+    assert sorted(sums) == [2.0 * line + 100 for line in range(100)], result.logs[0][-800:]
+    assert result.logs[0].count("takes one thread: the program calls other ranks") == 1
+
+
+def test_replicas_of_a_program_that_calls_ranks_are_refused(job):
+    result = job(HEAD + """
+older._c_allreduce(paddle.mean(x))
+program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=fluid.cpu_places(2))
+exe.run(program, feed={"x": np.ones((4, 2), "float32")})
+""", 2)
+    assert "2 replicas of a program that calls other ranks" in result.output

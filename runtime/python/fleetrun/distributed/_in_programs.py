@@ -8,7 +8,13 @@ import sys
 
 from fleetrun._types import Any, Callable, Variable
 
-__all__ = ["in_programs"]
+__all__ = ["calls_ranks", "in_programs"]
+
+
+def calls_ranks(program: Any) -> bool:
+    """Whether it has such an operator: two threads that run it at once would make the calls of one rank in an
+    order of their own."""
+    return any(op.type == "call" and op.has_attr("ranks") for op in program.native.operators())
 
 
 def in_programs(filled: str, gradient: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -47,7 +53,7 @@ def _append(call, arguments, filled, gradient):
 
     from fleetrun import framework, tensor
     from fleetrun.distributed._world import the_world
-    from fleetrun.static.calls import py_func
+    from fleetrun.static.calls import append_call
 
     read = [one for value in arguments.values() for one in _listed(value) if _is_variable(one)]
     targets = arguments[filled]
@@ -77,7 +83,7 @@ def _append(call, arguments, filled, gradient):
         for model in models
     ]
     backward = None if gradient is None else gradient(arguments, group)
-    py_func(run, read, made, backward, [*read, *made] if backward is not None else None)
+    append_call(run, read, made, backward, [*read, *made] if backward is not None else None, ranks=True)
     if fills:
         targets.extend(made)
         return

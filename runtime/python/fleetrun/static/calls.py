@@ -26,13 +26,26 @@ def py_func(
     the gradients of x; without it the outputs are constants. Both get LoDTensors, which numpy.array() takes.
     The program works in this process alone. Throws: Error(config) for a variable to skip that is none of x
     and out."""
+    append_call(func, x, out, backward_func, skip_vars_in_backward_input)
+    return out
+
+
+def append_call(
+    func: Callable[..., Any],
+    x: Variable | Sequence[Variable] | None,
+    out: Variable | Sequence[Variable] | None,
+    backward_func: Callable[..., Any] | None = None,
+    skip_vars_in_backward_input: Variable | Sequence[Variable] | None = None,
+    **attributes: Any,
+) -> None:
+    """py_func, as an operator with these attributes beside its own."""
     inputs, outputs, skipped = _listed(x), _listed(out), _listed(skip_vars_in_backward_input)
     for variable in skipped if backward_func is not None else []:
         if all(variable is not one for one in (*inputs, *outputs)):
             raise Error(
                 "config", f"py_func: {variable.name} is to be skipped, and neither an input nor an output"
             )
-    attributes: dict[str, Any] = {"function": _kept(func, outputs)}
+    attributes["function"] = _kept(func, outputs)
     if backward_func is not None:
         attributes["backward"] = _kept(backward_func, inputs)
     if backward_func is not None and skipped:
@@ -40,7 +53,6 @@ def py_func(
     framework.append("py_func", "call", inputs, attributes, [one.name for one in outputs])
     for one in outputs:
         one.stop_gradient = backward_func is None or one.stop_gradient
-    return out
 
 
 def _listed(variables):

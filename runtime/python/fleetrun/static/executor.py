@@ -14,6 +14,7 @@ from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
 from fleetrun._places import CPUPlace
 from fleetrun._types import Any, Fetches, Program, Scope, Sequence
+from fleetrun.distributed._in_programs import calls_ranks
 from fleetrun.distributed.dataset._base import DatasetBase, may_be_empty
 from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static import groups, loose_shapes
@@ -247,6 +248,9 @@ class Executor:
                 f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
                 "give each fetched variable its text",
             )
+        if dataset.threads_of_pass(thread) > 1 and calls_ranks(program):
+            warn_once("threads", f"Executor.{call} takes one thread: the program calls other ranks, in order")
+            thread = 1
         training = tables_of_run(program)
         if training is not None:
             training.leave_pass()
@@ -443,6 +447,13 @@ def _replica_runner(compiled, program, scope):
 
 
 def _new_replica_runner(compiled, program, scope, training, client):
+    if calls_ranks(program):
+        raise Error(
+            "config",
+            f"{compiled.replicas} replicas of a program that calls other ranks, which would get the calls of "
+            "each in any order",
+            "run one replica (CPU_NUM=1)",
+        )
     if client is None:
         collective = training.collective if training is not None and is_trained(program) else None
         return _native.ReplicaRunner(
