@@ -104,7 +104,7 @@ class Backward final : public GradientBuilder {
   Program& program_;
   Operator op_;
   std::size_t at_ = 0;  // where op_ stands
-  /// Which operators write what several of them write, ascending.
+  /// Which operators write a variable, ascending.
   std::map<std::string, std::vector<std::size_t>> writers_;
   std::multimap<std::size_t, Kept> kept_;  // by the operator that writes over the value
   /// Variables that need a gradient: a trainable parameter is among their ancestors, or what is fed and has
@@ -202,7 +202,6 @@ void Backward::mark_overwritten(std::size_t operators) {
     for (const std::string& output : program_.operators()[i].outputs)
       if (!output.empty() && !program_.variable(output).persistable) writers_[output].push_back(i);
   }
-  std::erase_if(writers_, [](const auto& entry) { return entry.second.size() < 2; });
 }
 
 /// The name under which a gradient of op_ finds what `name` was when op_ had run.

@@ -5,6 +5,7 @@ import pytest
 import fleetrun as paddle
 
 X = numpy.arange(1, 7, dtype="float32").reshape(2, 3) / 5
+FACTOR = X + 1
 
 
 def squared_over(x):
@@ -21,6 +22,13 @@ def twice_over(x):
     return paddle.sum(y * y), 4 * numpy.exp(2 * tanh**2) * tanh * (1 - tanh**2)
 
 
+def what_is_fed_over(x):
+    factor = paddle.static.data("factor", [2, 3], "float32")
+    y = x * factor
+    paddle.assign(factor * 10, output=factor)
+    return paddle.sum(y), FACTOR
+
+
 def by_what_wants_no_gradient(x):
     y = paddle.exp(x)
     squares = y * y
@@ -28,7 +36,7 @@ def by_what_wants_no_gradient(x):
     return paddle.sum(squares + y), 2 * numpy.exp(2 * X)
 
 
-@pytest.mark.parametrize("build", [squared_over, twice_over, by_what_wants_no_gradient])
+@pytest.mark.parametrize("build", [squared_over, twice_over, what_is_fed_over, by_what_wants_no_gradient])
 def test_the_gradient_is_that_of_what_was_computed(build):
     main = paddle.static.Program()
     with paddle.static.program_guard(main, paddle.static.Program()):
@@ -36,7 +44,8 @@ def test_the_gradient_is_that_of_what_was_computed(build):
         x.stop_gradient = False
         loss, expected = build(x)
         (gradient,) = paddle.static.gradients([loss], [x])
-    (found,) = paddle.static.Executor().run(main, feed={"x": X}, fetch_list=[gradient])
+    feed = {name: value for name, value in (("x", X), ("factor", FACTOR)) if main.has_var(name)}
+    (found,) = paddle.static.Executor().run(main, feed=feed, fetch_list=[gradient])
     numpy.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
