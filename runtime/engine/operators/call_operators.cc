@@ -95,7 +95,8 @@ std::span<const OperatorDefinition> call_operators() {
        {"(X1, X2, ...) -> Out1, Out2, ...",
         "what a function of the process makes of its inputs, in variables that are there",
         "function, and backward, which takes inputs, outputs and the gradients of outputs and gives those of "
-        "the inputs: numbers in this process; skipped: names that backward is not given"}},
+        "the inputs: numbers in this process; skipped: names that backward is not given; ranks: whether they "
+        "call other ranks"}},
       {"call_grad", infer_gradient, prepare_call, nullptr},
   };
   return all;
