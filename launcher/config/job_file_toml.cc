@@ -1,4 +1,5 @@
 // The one file that knows toml++.
+#undef NDEBUG  // with it toml++ leaves out what it asserts
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {
