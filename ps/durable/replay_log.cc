@@ -162,9 +162,11 @@ ReplayedLog replay_log(const std::string& directory, std::uint64_t first,
     const bool is_last = !next || !next->follows(*here, end);
     if (next && !next->has_head() && i + 2 < segments.size())
       next->fail(0, next->damage(0) + ", and another segment follows");
-    if (is_last) out.cut_off = here->cut_off(end);
-    if (next && is_last) out.cut_off += remove_segments(directory, std::span(segments).subspan(i + 1));
-    if (is_last) break;
+    if (is_last) {
+      out.cut_off = here->cut_off(end);
+      if (next) out.cut_off += remove_segments(directory, std::span(segments).subspan(i + 1));
+      break;
+    }
     here = std::move(next);
   }
   return out;
