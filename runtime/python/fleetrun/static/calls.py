@@ -31,15 +31,10 @@ def py_func(
 
 
 def append_call(
-    func: Callable[..., Any],
-    x: Variable | Sequence[Variable] | None,
-    out: Variable | Sequence[Variable] | None,
-    backward_func: Callable[..., Any] | None = None,
-    skip_vars_in_backward_input: Variable | Sequence[Variable] | None = None,
-    **attributes: Any,
+    func: Any, x: Any, out: Any, backward_func: Any = None, skipped: Any = None, **attributes: Any
 ) -> None:
     """py_func, as an operator with these attributes beside its own."""
-    inputs, outputs, skipped = _listed(x), _listed(out), _listed(skip_vars_in_backward_input)
+    inputs, outputs, skipped = _listed(x), _listed(out), _listed(skipped)
     for variable in skipped if backward_func is not None else []:
         if all(variable is not one for one in (*inputs, *outputs)):
             raise Error(
