@@ -1,7 +1,7 @@
 """Checks of arguments that several calls have."""
 
-import numbers
 import sys
+from typing import Any
 
 from fleetrun._error import Error
 
@@ -9,8 +9,16 @@ _said = set()
 
 
 def plain(value):
-    """Python's number for one of numpy's, a float32 or an int64; anything else as it is."""
-    return value.item() if isinstance(value, numbers.Number) and hasattr(value, "item") else value
+    """Python's number or bool for one of numpy's, alone or in an array of no dimensions; anything else as
+    it is."""
+    numpy = sys.modules.get("numpy")
+    scalar = numpy and isinstance(value, (numpy.generic, numpy.ndarray)) and value.ndim == 0
+    return value.item() if scalar else value
+
+
+def as_list(value: Any, count: int = 1) -> list[Any]:
+    """What a list or tuple holds, or `count` times the value that stands for one."""
+    return list(value) if isinstance(value, (list, tuple)) else [value] * count
 
 
 def warn_once(subject, text):

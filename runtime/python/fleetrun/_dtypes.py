@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy
 
 
@@ -92,11 +90,3 @@ def finfo(dtype: DTypeLike) -> Any:
     import numpy
 
     return numpy.finfo(dtype.name if isinstance(dtype, DType) else _plain_name(dtype))
-
-
-def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes of an operator, with Python's scalars in the place of numpy's: their bool is not its."""
-    return {
-        name: value.item() if getattr(value, "shape", None) == () else value
-        for name, value in attributes.items()
-    }

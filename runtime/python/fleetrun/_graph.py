@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from fleetrun import _dtypes as dtypes
 from fleetrun import _mode, _native
+from fleetrun._arguments import plain
 from fleetrun._dtypes import DTypeLike
 from fleetrun._error import Error
 from fleetrun._lazy import MissingName
@@ -475,11 +476,7 @@ def expect_variable(function: str, value: object) -> None:
         "config",
         f"paddle.{function}: {value!r} is not a variable of a program",
         "inputs come from paddle.static.data, parameters or other calls"
-        + (
-            ""
-            if _mode.asked_for_static
-            else f"; where the script feeds arrays to layers, {_mode.dynamic_hint()}"
-        ),
+        + ("" if _mode.asked_for_static else f"; where it feeds arrays to layers, {_mode.dynamic_hint()}"),
     )
 
 
@@ -508,7 +505,7 @@ def append(
     written = list(outputs)
     if _Defaults.branch is not None:
         names, written = _Defaults.branch.inputs(names), _Defaults.branch.outputs(written)
-    told = dtypes.plain(attributes or {})
+    told = {name: plain(value) for name, value in (attributes or {}).items()}
     told |= {} if _Defaults.role is None else {"role": _Defaults.role}
     program.native.append(operator, names, written, told, _script_line())
     # Under its own name also what a loop's step writes anew: that is there after the loop.

@@ -66,4 +66,4 @@ def axes(axis: Any) -> list[int]:
         return []
     if isinstance(axis, Variable):
         raise Error("config", f"the axis {axis.name} is a variable", "give axes as numbers")
-    return [int(one) for one in axis] if isinstance(axis, (list, tuple)) else [int(axis)]
+    return [int(one) for one in listed(axis)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _check_use(function: Any, args: Any, named: Any) -> None:
     ):
         return
     for given in (*args, *(named or {}).values()):
-        for each in given if isinstance(given, (list, tuple)) else [given]:
+        for each in as_list(given):
             _refuse_use(each, f"{name}()")
 
 

@@ -273,7 +273,7 @@ def test_numbers_of_numpy_are_numbers(run):
     done = run(HEAD + """
 ten, whole, part, yes = np.float32(10), np.int64(2), np.float32(0.5), np.bool_(True)
 optimizers = paddle.optimizer
-for make in (lambda: optimizers.SGD(part, weight_decay=part), lambda: optimizers.Adam(part, part, part, part),
+for make in (lambda: optimizers.SGD(np.array(0.5), weight_decay=part), lambda: optimizers.Adam(part, part, part, part),
              lambda: optimizers.AdamW(part, weight_decay=part), lambda: optimizers.RMSProp(part, rho=part),
              lambda: optimizers.Momentum(part, part, use_nesterov=yes),
              lambda: optimizers.SGD(optimizers.lr.ExponentialDecay(part, part))):
@@ -281,11 +281,11 @@ for make in (lambda: optimizers.SGD(part, weight_decay=part), lambda: optimizers
     with paddle.static.program_guard(main, start):
         x = paddle.static.data("x", [None, whole * whole], "float32")
         x.stop_gradient = whole
-        left, right = paddle.split(x, whole, axis=np.int32(1))
+        left, right = paddle.split(x, np.array(2), axis=np.int32(1))
         y = paddle.static.nn.fc(left * right, whole, weight_attr=paddle.ParamAttr(learning_rate=part))
         make().minimize(paddle.mean(y))
     exe.run(start)
-    exe.run(main, feed={"x": np.ones((3, 4), "float32")}, fetch_list=[y])
+    exe.run(main, feed={"x": np.ones((3, 4), "float32")}, fetch_list=[y], use_prune=np.bool_(False))
 from fleetrun.distributed import CountFilterEntry, ProbabilityEntry
 print(CountFilterEntry(whole)._to_attr(), ProbabilityEntry(part)._to_attr())
 """)

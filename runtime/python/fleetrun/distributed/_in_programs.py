@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 
+from fleetrun._arguments import as_list
 from fleetrun._types import Any, Callable, Variable
 
 __all__ = ["calls_ranks", "in_programs"]
@@ -26,7 +27,7 @@ def in_programs(filled: str, gradient: Callable[..., Any] | None = None) -> Call
         @functools.wraps(call)
         def either(*given: Any, **named: Any) -> Any:
             values = [*given, *named.values()]
-            if not any(_is_variable(one) for value in values for one in _listed(value)):
+            if not any(_is_variable(one) for value in values for one in as_list(value)):
                 return call(*given, **named)
             bound = inspect.signature(call).bind(*given, **named)
             bound.apply_defaults()
@@ -44,10 +45,6 @@ def _is_variable(value: Any) -> bool:
     return graph is not None and isinstance(value, graph.Variable)
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
 def _append(call, arguments, filled, gradient):
     import numpy
 
@@ -55,7 +52,7 @@ def _append(call, arguments, filled, gradient):
     from fleetrun.distributed._world import the_world
     from fleetrun.static.calls import append_call
 
-    read = [one for value in arguments.values() for one in _listed(value) if _is_variable(one)]
+    read = [one for value in arguments.values() for one in as_list(value) if _is_variable(one)]
     targets = arguments[filled]
     fills = isinstance(targets, list) and not targets
     arguments = {**arguments, "sync_op": True, filled: [] if fills else targets}
@@ -75,7 +72,7 @@ def _append(call, arguments, filled, gradient):
         return given[filled]
 
     block = framework.default_main_program().current_block()
-    models = [read[0]] * group.nranks if fills else _listed(targets)
+    models = [read[0]] * group.nranks if fills else as_list(targets)
     made: list[Variable] = [
         block.create_var(
             framework.temporaries(call.__name__, 1)[0], model.shape, model.dtype, lod_level=model.lod_level
@@ -87,5 +84,5 @@ def _append(call, arguments, filled, gradient):
     if fills:
         targets.extend(made)
         return
-    for one, target in zip(made, _listed(targets)):
+    for one, target in zip(made, as_list(targets)):
         tensor.assign(one, output=target)

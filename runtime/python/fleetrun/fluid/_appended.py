@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fleetrun import tensor
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._types import Any, Mapping
 from fleetrun.fluid import _by_type
 from fleetrun.fluid._operator import Operator
 
 __all__ = ["append_op"]
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def append_op(
@@ -31,8 +28,8 @@ def append_op(
             f"append_op(type={type!r}): there is no such operator here to append by its type",
             "use the function of paddle that computes it; by type there are " + ", ".join(sorted(known)),
         )
-    given = {slot: _listed(value) for slot, value in (inputs or {}).items() if value is not None}
-    wanted = {slot: _listed(targets) for slot, targets in (outputs or {}).items()}
+    given = {slot: as_list(value) for slot, value in (inputs or {}).items() if value is not None}
+    wanted = {slot: as_list(targets) for slot, targets in (outputs or {}).items()}
     if not any(slot in wanted for slot in known[type][1]):
         raise Error(
             "config",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 
 from fleetrun import tensor
+from fleetrun._arguments import as_list
 from fleetrun._types import Any, Callable, Variable
 
 # fluid.layers itself changes what x + y means (_mode.is_of_1x).
@@ -350,5 +351,5 @@ def compute(op: Operator) -> dict[str, list[Variable]]:
     function, slots = types()[op.type]
     made = function(op)
     if len(slots) == 1:
-        return {slots[0]: list(made) if isinstance(made, (list, tuple)) else [made]}
+        return {slots[0]: as_list(made)}
     return {slot: [one] for slot, one in zip(slots, made)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleetrun import _lazy, tensor
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._types import Any, Sequence, Variable
 from fleetrun.nn import functional
@@ -58,7 +59,7 @@ def pooled_volumes(
                     "all axes but the first need known sizes")  # fmt: skip
     if global_pooling:
         pool_size, pool_stride, pool_padding = list(x.shape[2:]), 1, 0
-    sizes, strides = _three(pool_size), _three(pool_stride)
+    sizes, strides = as_list(pool_size, 3), as_list(pool_stride, 3)
     ends = _ends(pool_padding)
 
     def pooled(x: Variable, axes: slice, sizes: list[int], strides: list[int]) -> Variable:
@@ -83,15 +84,11 @@ def pooled_volumes(
     return tensor.transpose(out, [0, 2, 3, 4, 1]) if last else out
 
 
-def _three(size):
-    return list(size) if isinstance(size, (list, tuple)) else [size] * 3
-
-
 def _ends(padding):
     """Both ends' padding of each axis, or a word."""
     if isinstance(padding, str):
         return padding
-    flat: list[Any] = list(padding) if isinstance(padding, (list, tuple)) else [padding] * 3
+    flat = as_list(padding, 3)
     if len(flat) == 3:
         return [[one, one] for one in flat]
     if len(flat) == 6:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleetrun import _lazy, framework
-from fleetrun._arguments import refuse
+from fleetrun._arguments import as_list, refuse
 from fleetrun._types import Any, Fetches, Program
 from fleetrun.distributed.dataset import QueueDataset
 from fleetrun.fluid.data_feed_desc import DataFeedDesc
@@ -64,7 +64,7 @@ class AsyncExecutor:
         files = _DescribedFiles(data_feed, program)
         files.set_filelist(filelist)
         files.set_thread(thread_num)
-        shown: Any = fetch if isinstance(fetch, (list, tuple)) else [fetch]
+        shown = as_list(fetch)
         self._executor.train_from_dataset(program, files, fetch_list=shown if debug else None, print_period=1)
 
 

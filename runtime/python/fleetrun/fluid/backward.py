@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleetrun import _lazy
-from fleetrun._arguments import refuse
+from fleetrun._arguments import as_list, refuse
 from fleetrun._types import Any, Sequence, Variable
 from fleetrun.optimizer._parameters import moving, named
 from fleetrun.static.differentiated import differentiate, grad_var_name, pairs
@@ -75,12 +75,12 @@ def gradients(
     refuse("paddle.static.gradients", no_grad_set=(no_grad_set or None, None))
     from fleetrun import tensor
 
-    listed = _listed(targets)
-    counted = [None] * len(listed) if target_gradients is None else _listed(target_gradients)
+    listed = as_list(targets)
+    counted = [None] * len(listed) if target_gradients is None else as_list(target_gradients)
     total = tensor.add_n(
         [tensor.sum(one if by is None else one * _fixed(by)) for one, by in zip(listed, counted, strict=True)]
     )
-    wanted = _listed(inputs)
+    wanted = as_list(inputs)
     if all(one.stop_gradient for one in wanted):
         return [None] * len(wanted) if len(wanted) > 1 else []
     made = differentiate(total.program, total, None, wanted)
@@ -97,10 +97,6 @@ def calc_gradient(
     """gradients(), as 1.x had it: the gradient itself for one input, or None."""
     found = gradients(targets, inputs, target_gradients, no_grad_set)
     return found if len(found) > 1 else next(iter(found), None)
-
-
-def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def _fixed(x):

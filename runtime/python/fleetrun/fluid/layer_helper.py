@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleetrun import _lazy, framework, tensor
+from fleetrun._arguments import as_list
 from fleetrun._types import Any, DTypeLike, Initializer, Parameter, ParamLike, Sequence, Variable
 
 __all__ = ["LayerHelper", "LayerHelperBase"]
@@ -124,8 +125,7 @@ class LayerHelper:
 
     def multiple_input(self, input_param_name: str = "input") -> list[Variable]:
         """The inputs, as a list."""
-        given = self.kwargs.get(input_param_name, [])
-        return list(given) if isinstance(given, (list, tuple)) else [given]
+        return as_list(self.kwargs.get(input_param_name, []))
 
     def is_instance(self, param_name: str, cls: Any) -> None:
         """Throws: TypeError for an argument that is not of a class."""

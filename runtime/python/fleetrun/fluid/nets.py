@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fleetrun import _lazy, tensor
+from fleetrun._arguments import as_list
 from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.fluid import _layers, _losses
 from fleetrun.nn import functional
@@ -56,7 +57,7 @@ def img_conv_group(
     """conv2d with batch_norm and dropout, several times, then pool2d."""
 
     def each(value: Any) -> list[Any]:
-        return list(value) if isinstance(value, (list, tuple)) else [value] * len(conv_num_filter)
+        return as_list(value, len(conv_num_filter))
 
     for filters, padding, size, attr, normed, drop in zip(
         conv_num_filter,

@@ -1,6 +1,7 @@
 """What all loaders do with places, and with batches on their way to Executor.run."""
 
 from fleetrun import _places as places_module
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun.io import _collate
 
@@ -23,7 +24,7 @@ def feed_names(feed_list):
 
 def named(names, arrays):
     """[{name: array}] of one batch. Throws: Error(data) when their numbers differ."""
-    arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
+    arrays = as_list(arrays)
     if len(arrays) != len(names):
         raise Error(
             "data",

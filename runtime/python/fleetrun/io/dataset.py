@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 
 __all__ = [
@@ -80,8 +81,7 @@ class ComposeDataset(Dataset):
     def __getitem__(self, idx: Any) -> tuple[Any, ...]:
         fields: list[Any] = []
         for dataset in self.datasets:
-            example = dataset[idx]
-            fields.extend(example if isinstance(example, (list, tuple)) else [example])
+            fields.extend(as_list(dataset[idx]))
         return tuple(fields)
 
 

@@ -12,6 +12,7 @@ import weakref
 import numpy
 
 from fleetrun import framework
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Iterator, Sequence, Variable
 from fleetrun.core import EOFException
@@ -135,7 +136,7 @@ class GeneratorLoader:
         while step := list(itertools.islice(batches, self._places)):
             if len(step) < self._places and self.drop_last:
                 return
-            step = [[_tensor(part) for part in _parts(batch)] for batch in step]
+            step = [[_tensor(part) for part in as_list(batch)] for batch in step]
             yield step if self._return_list else [feed for batch in step for feed in named(self.names, batch)]
 
     def start(self) -> None:
@@ -252,10 +253,6 @@ class PyReader:
     next = __next__
 
 
-def _parts(batch):
-    return batch if isinstance(batch, (list, tuple)) else [batch]
-
-
 def _tensor(part):
     return part if isinstance(part, LoDTensor) else LoDTensor(part)
 
@@ -311,10 +308,7 @@ def _made(reader):
 
 
 def _arrays(batch):
-    return [
-        part if isinstance(part, LoDTensor) else numpy.asarray(part)
-        for part in (batch if isinstance(batch, (list, tuple)) else [batch])
-    ]
+    return [part if isinstance(part, LoDTensor) else numpy.asarray(part) for part in as_list(batch)]
 
 
 def _sequence(array, inner):

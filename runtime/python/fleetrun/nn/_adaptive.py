@@ -4,7 +4,7 @@ floor(i * size / n) to ceil((i + 1) * size / n)."""
 from __future__ import annotations
 
 from fleetrun import framework, tensor
-from fleetrun._arguments import refuse
+from fleetrun._arguments import as_list, refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, Sequence, Variable
 
@@ -31,7 +31,7 @@ def adaptive_avg_pool2d(
     if not last and data_format != "NCHW":
         raise Error("config", f'adaptive_avg_pool2d(data_format="{data_format}")', "use NCHW or NHWC")
     first = tensor.transpose(x, [0, 3, 1, 2]) if last else x
-    means = _pool("adaptive_avg_pool2d", "avg_pool2d", first, _sizes(output_size))[0]
+    means = _pool("adaptive_avg_pool2d", "avg_pool2d", first, as_list(output_size, 2))[0]
     return tensor.transpose(means, [0, 2, 3, 1]) if last else means
 
 
@@ -49,7 +49,7 @@ def adaptive_max_pool2d(
 ) -> Any:
     """The largest values of windows, output_size of them along each axis; None: as many as values;
     return_mask: and where in their channel they were, int32. Shape: x[n, channels, high, wide]."""
-    both = _pool("adaptive_max_pool2d", "max_pool2d", x, _sizes(output_size))
+    both = _pool("adaptive_max_pool2d", "max_pool2d", x, as_list(output_size, 2))
     return both if return_mask else both[0]
 
 
@@ -82,16 +82,12 @@ def _volumes(function, operator, x, output_size):
     if min(x.shape[1:]) < 1:
         raise Error("config", f"paddle.nn.functional.{function}: {x.name} has the shape {list(x.shape)}",
                     "all axes but the first need known sizes")  # fmt: skip
-    sizes = [size or own for size, own in zip(_sizes(output_size, 3), (deep, high, wide), strict=True)]
+    sizes = [size or own for size, own in zip(as_list(output_size, 3), (deep, high, wide), strict=True)]
     pictures = tensor.reshape(x, [-1, channels * deep, high, wide])
     pictures = _pool(function, operator, pictures, sizes[1:])[0]
     along = tensor.reshape(pictures, [-1, channels, deep, sizes[1] * sizes[2]])
     along = _pool(function, operator, along, [sizes[0], sizes[1] * sizes[2]])[0]
     return tensor.reshape(along, [-1, channels, *sizes])
-
-
-def _sizes(output_size, axes=2):
-    return list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * axes
 
 
 def _pool(function, operator, x, sizes):

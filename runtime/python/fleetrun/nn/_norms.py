@@ -2,6 +2,7 @@
 channels."""
 
 from fleetrun import framework, tensor
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._shapes import sizes_of
 from fleetrun._types import Any, Sequence, Variable
@@ -16,7 +17,7 @@ def layer_norm(
     name: str | None = None,
 ) -> Variable:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, those of normalized_shape."""
-    shape = list(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else [normalized_shape]
+    shape = as_list(normalized_shape)
     if list(x.shape[x.ndim - len(shape) :]) != shape:
         raise Error(
             "config",

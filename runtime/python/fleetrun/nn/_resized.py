@@ -4,6 +4,7 @@ fleetrun/nn/functional.py."""
 from __future__ import annotations
 
 from fleetrun import framework, tensor
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._padding import constant_pad
 from fleetrun._types import Any, Sequence, Variable
@@ -47,8 +48,7 @@ def resized(
     if isinstance(size, Variable):
         inputs.append(tensor.reshape(size, [-1]))
     elif size is not None:
-        sizes = list(size) if isinstance(size, (list, tuple)) else [size] * axes
-        attributes["sizes"] = [int(one) for one in sizes]
+        attributes["sizes"] = [int(one) for one in as_list(size, axes)]
     else:
         scales = list(scale) if isinstance(scale, (list, tuple)) else [scale] * axes
         attributes["scales"] = [float(one) for one in scales]
@@ -103,8 +103,7 @@ def upsample(
 
 def pair(value: int | Sequence[int]) -> list[int]:
     """Two numbers of one or two."""
-    listed: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value] * 2
-    return [int(one) for one in listed]
+    return [int(one) for one in as_list(value, 2)]
 
 
 def unfold(

@@ -7,7 +7,7 @@ of the stride).
 """
 
 from fleetrun import framework, tensor
-from fleetrun._arguments import refuse
+from fleetrun._arguments import as_list, refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, Sequence, Variable
 
@@ -236,7 +236,7 @@ def _back(x, channels_last):
 
 def _each(where, name, value, axes):
     """A number, or a list with one for each axis, as a list."""
-    values = [int(one) for one in value] if isinstance(value, (list, tuple)) else [int(value)] * axes
+    values = [int(one) for one in as_list(value, axes)]
     if len(values) != axes:
         raise Error("config", f"{where}({name}={value!r}) has {len(values)} numbers for {axes} axes")
     return values

@@ -3,6 +3,7 @@ parameters they need."""
 
 import math
 
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
@@ -28,9 +29,7 @@ class LayerNorm(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        self._shape: list[Any] = (
-            list(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else [normalized_shape]
-        )
+        self._shape = as_list(normalized_shape)
         self._epsilon = epsilon
         size = [math.prod(self._shape)]
         self.weight = (

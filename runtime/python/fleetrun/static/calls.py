@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 
 from fleetrun import _native, framework
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Sequence, Variable
 from fleetrun.lod_tensor import LoDTensor
@@ -34,7 +35,7 @@ def append_call(
     func: Any, x: Any, out: Any, backward_func: Any = None, skipped: Any = None, **attributes: Any
 ) -> None:
     """py_func, as an operator with these attributes beside its own."""
-    inputs, outputs, skipped = _listed(x), _listed(out), _listed(skipped)
+    inputs, outputs, skipped = (_variables(one) for one in (x, out, skipped))
     for variable in skipped if backward_func is not None else []:
         if all(variable is not one for one in (*inputs, *outputs)):
             raise Error(
@@ -50,10 +51,8 @@ def append_call(
         one.stop_gradient = backward_func is None or one.stop_gradient
 
 
-def _listed(variables):
-    if variables is None:
-        return []
-    return list(variables) if isinstance(variables, (list, tuple)) else [variables]
+def _variables(given):
+    return [] if given is None else as_list(given)
 
 
 def _kept(function, results):
@@ -62,8 +61,7 @@ def _kept(function, results):
 
     def call(values):
         given = [None if one is None else LoDTensor(numpy.asarray(one), one.offsets) for one in values]
-        made = function(*given)
-        made = list(made) if isinstance(made, (list, tuple)) else [made]
+        made = as_list(function(*given))
         if types and len(made) != len(types):
             raise Error("config", f"py_func: {name} gave {len(made)} values, and {len(types)} are needed")
         return [None if one is None else _typed(one, of) for one, of in zip(made, types)]

@@ -26,6 +26,7 @@ trainers average parameters when an average is due.
 from __future__ import annotations
 
 from fleetrun import _lazy, _native, framework
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun._places import cpu_num
 from fleetrun._types import Any, Program, Sequence, Variable
@@ -77,9 +78,7 @@ class CompiledProgram:
         self._build = _strategy(build_strategy or self._build, BuildStrategy)
         expect_means("BuildStrategy", self.compiled_from, self._build.num_trainers)
         self._execution = _strategy(exec_strategy, ExecutionStrategy)
-        self._places = (
-            None if places is None else list(places if isinstance(places, (list, tuple)) else [places])
-        )
+        self._places = None if places is None else as_list(places)
         self.is_data_parallel = True
         return self
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from fleetrun import _lazy, _native, framework, tensor
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun.static.loops import dynamic_loop
 from fleetrun.utils import nest
@@ -236,7 +237,7 @@ def while_loop(
         if not known:
             return variables
         given = body(*variables)
-        given = list(given) if isinstance(given, (list, tuple)) else [given]
+        given = as_list(given)
         if len(given) != len(variables):
             raise Error(
                 "config",

@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework, tensor
+from fleetrun._arguments import as_list
 from fleetrun._error import Error
 from fleetrun.utils import nest
 
@@ -146,7 +147,7 @@ def dynamic_loop(
         ]
         checked = body.declare(framework.unique_name("loop.in"), _Bool(condition.shape), True)
         given = step(*nest.pack_sequence_as(list(loop_vars), entering))
-        given = list(given) if isinstance(given, (list, tuple)) else [given]
+        given = as_list(given)
         leaves = nest.flatten(given)
         if len(leaves) != len(first):
             raise Error(

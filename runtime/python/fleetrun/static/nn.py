@@ -3,7 +3,7 @@
 import math
 
 from fleetrun import _lazy, framework, tensor
-from fleetrun._arguments import warn_once
+from fleetrun._arguments import as_list, warn_once
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
@@ -33,8 +33,8 @@ def fc(
     The axes from num_flatten_dims on are one; weight[that size, size], bias[size] (bias_attr=False: none).
     """
     layer = name or framework.unique_name("fc")
-    inputs = x if isinstance(x, (list, tuple)) else [x]
-    attrs = weight_attr if isinstance(weight_attr, (list, tuple)) else [weight_attr] * len(inputs)
+    inputs = as_list(x)
+    attrs = as_list(weight_attr, len(inputs))
     total: Any = None
     for variable, attr in zip(inputs, attrs):
         flat = (
@@ -80,7 +80,7 @@ def conv2d(
     # Paddle counts the layers that its own kernel computes by another name.
     alone = channels == groups and num_filters % channels == 0 and not use_cudnn
     layer = name or framework.unique_name("depthwise_conv2d" if alone else "conv2d")
-    kernel: list[Any] = list(filter_size) if isinstance(filter_size, (list, tuple)) else [filter_size] * 2
+    kernel = as_list(filter_size, 2)
     deviation = math.sqrt(2.0 / (math.prod(kernel) * channels))
     weight = framework.make_parameter(
         layer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fleetrun._arguments import warn_once
+from fleetrun._arguments import as_list, warn_once
 from fleetrun._error import Error
 from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
 
@@ -93,7 +93,7 @@ class Minimizing:
 
     def _minimize_each(self, losses, startup_programs, parameters, no_grad_set):
         """minimize() of each loss, of a program of its own."""
-        startups = startup_programs if isinstance(startup_programs, (list, tuple)) else [startup_programs]
+        startups = as_list(startup_programs)
         if len({id(loss.program) for loss in losses}) < len(losses):
             raise Error("config", f"minimize of {len(losses)} losses of one program", "add them up to one")
         if len(startups) != len(losses):
