@@ -313,7 +313,7 @@ class Fleet(Minimizing, Saving):
             tables=tables_of_all(training),
             endpoint=self._role.server_endpoints[self._role.rank],
             epoch=elastic.epoch(),
-            listens=not dirname,
+            listens=False,  # whoever reads that it runs may ask it to stop: it is known by then
             addresses=addresses_of(self._role.server_endpoints),
         )
         # Scripts give "" for none, as Paddle takes it. Nobody is to train on what it has before.
@@ -323,8 +323,7 @@ class Fleet(Minimizing, Saving):
                 warn_of_save(self._server.load(saved))
         elif dirname and var_names:
             warn_of_save(self._server.load(str(dirname), only=[str(name) for name in var_names]))
-        if dirname:
-            self._server.listen()
+        self._server.listen()
         elastic.on_world_change(self._tell_server, thread=True)
         self._tell_server(elastic.world())
 
