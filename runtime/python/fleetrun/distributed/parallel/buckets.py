@@ -165,9 +165,8 @@ class Bucket:
         return [slot for slot, flag in enumerate(self._flags.tolist()) if flag > 0]
 
 
-class RowBucket:
-    """The sparse gradient of one parameter: the ranks' rows, those of a place added up, divided by the number
-    of ranks."""
+class LoneGradient:
+    """A bucket of one parameter, whose gradient is exchanged in a way of its own."""
 
     def __init__(self, parameter: torch.nn.Parameter, communicator: _native.Communicator) -> None:
         self.parameters = [parameter]
@@ -181,15 +180,20 @@ class RowBucket:
         return self._is_ready
 
     def use(self, slot: int) -> None:
-        """Nothing: rows that are there are given to the others, whatever they are from."""
+        """Nothing: a gradient that is there is given to the others, whatever it is from."""
 
     def take(self, slot: int) -> None:
         """Takes the gradient."""
         self._is_ready = True
 
     def mute(self) -> None:
-        """This rank has no rows in the exchange that comes, and takes none."""
+        """This rank has no gradient in the exchange that is under way, or comes, and takes none."""
         self._is_muted = True
+
+
+class RowBucket(LoneGradient):
+    """The sparse gradient of one parameter: the ranks' rows, those of a place added up, divided by the number
+    of ranks."""
 
     def start(self) -> None:
         """Nothing: how many rows there are the ranks tell each other in finish()."""

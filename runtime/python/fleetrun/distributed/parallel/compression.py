@@ -20,6 +20,7 @@ import torch
 from fleetrun import _native
 from fleetrun._types import Any, Sequence
 from fleetrun.distributed._arrays import view
+from fleetrun.distributed.parallel.buckets import LoneGradient
 
 if TYPE_CHECKING:
     pass
@@ -68,37 +69,18 @@ class Compression:
         self._step += 1
 
 
-class CompressedBucket:
+class CompressedBucket(LoneGradient):
     """One large gradient."""
 
     def __init__(
         self, parameter: torch.nn.Parameter, communicator: _native.Communicator, compression: Compression
     ) -> None:
-        self.parameters = [parameter]
-        self._communicator = communicator
+        super().__init__(parameter, communicator)
         self._compression = compression
         self._mean = torch.zeros(parameter.numel(), dtype=parameter.dtype, device=parameter.device)
         self._sums: Any = None
         self._waiting: Any = None
-        self.scale = 1.0
-        self._is_ready = False
-        self._is_muted = False
         self._started: list[Any] = []
-
-    def is_full(self) -> bool:
-        """Whether the gradient is there."""
-        return self._is_ready
-
-    def use(self, slot: int) -> None:
-        """Nothing: a gradient that is there is given to the others, whatever it is from."""
-
-    def take(self, slot: int) -> None:
-        """Takes the gradient."""
-        self._is_ready = True
-
-    def mute(self) -> None:
-        """This rank has no gradient in the exchange that is under way, or comes."""
-        self._is_muted = True
 
     def start(self) -> None:
         """Starts the exchange of all values, or of the largest."""
