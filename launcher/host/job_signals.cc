@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kOneStorm{1};  // signals that mean the job, which has just ended
+constexpr std::chrono::seconds kOneStorm{1};  // in which signals mean one thing
 
 // A handler reads them.
 volatile sig_atomic_t g_status = -1;
@@ -43,8 +43,23 @@ void JobSignals::listen() {
   set_->signals.async_wait(still_here_.only([this](const boost::system::error_code& error, int number) {
     if (error) return;
     listen();
-    heard_(number);
+    hear(number, false);
   }));
+}
+
+void JobSignals::hear_also(int number) {
+  hear(number, true);
+}
+
+void JobSignals::hear(int number, bool elsewhere) {
+  const auto now = Clock::now();
+  const auto twin = heard_at_[!elsewhere].find(number);
+  if (twin != heard_at_[!elsewhere].end() && now - twin->second < kOneStorm) {
+    heard_at_[!elsewhere].erase(twin);  // the next one is another
+    return;
+  }
+  heard_at_[elsewhere][number] = now;
+  heard_(number);
 }
 
 /// Held back while Asio's handlers go, which leave the defaults behind. Other threads take no signals.

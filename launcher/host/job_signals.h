@@ -1,7 +1,9 @@
 // The signals that a job listens to, from its beginning to the end of this process.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,6 +25,10 @@ class JobSignals {
   JobSignals(const JobSignals&) = delete;
   JobSignals& operator=(const JobSignals&) = delete;
 
+  /// A signal that another process got in the job's name. Whoever signals all of them means one: it counts
+  /// unless the same came here within a second, and then not again.
+  void hear_also(int number);
+
   /// They are held back until other JobSignals listen to them.
   void hand_over();
 
@@ -30,11 +36,13 @@ class JobSignals {
   struct Set;
 
   void listen();
+  void hear(int number, bool elsewhere);
   void mask(int how) const noexcept;
 
   const std::vector<int> numbers_;
   const std::function<void(int)> heard_;
   std::unique_ptr<Set> set_;
+  std::map<int, std::chrono::steady_clock::time_point> heard_at_[2];  // here, elsewhere
   StillHere still_here_;
 };
 

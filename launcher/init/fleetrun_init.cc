@@ -4,8 +4,8 @@
 //   fleetrun-init [OPTION]… -- COMMAND…     an init for one command, also as tini
 //                                           or dumb-init: init_options.h
 //
-// When the lifeline ends (fleetrun is gone, however it died) or it gets SIGTERM, it kills everything below it
-// and repeats that until there is nothing left: launcher/init/init_holder.
+// When the lifeline ends (fleetrun is gone, however it died) or it gets SIGTERM twice, it kills everything
+// below it and repeats that until there is nothing left: launcher/init/init_holder.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

@@ -110,10 +110,18 @@ void InitHolder::on_signals() {
   for (ssize_t got; (got = ::read(signals_, info, sizeof info)) > 0;) {
     const auto count = static_cast<std::size_t>(got) / sizeof info[0];
     for (std::size_t i = 0; i < count; ++i) {
-      if (info[i].ssi_signo == SIGTERM) end();
+      if (info[i].ssi_signo == SIGTERM) on_sigterm();
     }
   }
   reap_orphans();
+}
+
+/// Within a second they mean one thing: of a namespace's two inits each gets it, and one passes it on.
+void InitHolder::on_sigterm() {
+  const std::int64_t now = monotonic_ns();
+  if (told_to_end_ && now - *told_to_end_ > kSecond) return end();
+  if (!told_to_end_) lifeline_.send(ToldToEndFrame{});  // where fleetrun is gone, the lifeline ends
+  told_to_end_ = told_to_end_.value_or(now);
 }
 
 void InitHolder::on_lifeline() {

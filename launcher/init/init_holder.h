@@ -67,6 +67,7 @@ class InitHolder {
   void watch(int fd, std::uint64_t tag, std::uint32_t events);
   int wait_limit_ms() const;
   void on_signals();
+  void on_sigterm();
   void on_lifeline();
   void on_frame(const StartFrame& frame);
   void on_frame(const SignalFrame& frame);
@@ -106,6 +107,7 @@ class InitHolder {
   std::map<std::uint32_t, Traces> traces_;
   std::vector<Sweep> sweeps_;
   InitLease lease_;
+  std::optional<std::int64_t> told_to_end_;  // when
   bool ending_ = false;
 };
 

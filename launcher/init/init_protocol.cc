@@ -73,6 +73,8 @@ void fields(A& a, M& m, const StandsFrame*) {
 template <class A, class M>
 void fields(A&, M&, const LapsedFrame*) {}
 template <class A, class M>
+void fields(A&, M&, const ToldToEndFrame*) {}
+template <class A, class M>
 void fields(A& a, M& m, const LeftRunningFrame*) {
   a(m.processes, m.others);
 }

@@ -3,7 +3,7 @@
 //   frame := u32 length of what follows | u8 type | fields      (runtime/base/codec)
 //
 //   to init:    setup, then start | signal | sweep | lease, then finish
-//   from init:  contained, then started | failed | exited | swept | unkillable | stands | lapsed,
+//   from init:  contained, then started | failed | exited | swept | unkillable | stands | lapsed | told,
 //               then emptied
 //
 // `start` carries open descriptors beside its bytes (SCM_RIGHTS): the log, then standard input where it has
@@ -154,6 +154,12 @@ struct LeftRunningFrame {
   bool operator==(const LeftRunningFrame&) const = default;
 };
 
+/// Init got SIGTERM: from who tells every process to end, as systemd and batch systems do, or from a process
+/// that tells its parent. It is an order to the job; at a second one init kills everything.
+struct ToldToEndFrame {
+  bool operator==(const ToldToEndFrame&) const = default;
+};
+
 /// No process of the pod exists any more.
 struct EmptiedFrame {
   bool operator==(const EmptiedFrame&) const = default;
@@ -161,7 +167,7 @@ struct EmptiedFrame {
 
 using Frame = std::variant<SetupFrame, StartFrame, SignalFrame, SweepFrame, FinishFrame, ContainedFrame,
                            StartedFrame, FailedFrame, ExitedFrame, SweptFrame, UnkillableFrame, EmptiedFrame,
-                           LeaseFrame, StandsFrame, LapsedFrame, LeftRunningFrame>;
+                           LeaseFrame, StandsFrame, LapsedFrame, LeftRunningFrame, ToldToEndFrame>;
 
 std::string encode(const Frame& frame);
 

@@ -254,6 +254,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   void on(const StandsFrame& frame) { tell(event::PodStands{frame.still}); }
   void on(const LeftRunningFrame& frame) { tell(left_running(frame)); }
+  void on(const ToldToEndFrame&) { signals_.hear_also(SIGTERM); }
 
   /// Before the exits of what was killed: those are nobody's failure.
   void on(const LapsedFrame&) {

@@ -1,5 +1,6 @@
 """Nothing outlives the job, however it ends."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -66,11 +67,49 @@ def test_sigkill_of_init_leaves_nothing_alive_and_is_said(stubborn):
     assert not job.survivors()
 
 
-def test_sigterm_of_init_leaves_nothing_alive(stubborn):
-    job = stubborn()
-    os.kill(init_pid(job), signal.SIGTERM)
+SAVING = """
+import os, signal, sys, time
+def save(number, frame):
+    print("saving", flush=True); time.sleep(0.3); print("saved", flush=True); sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("up", flush=True)
+while not (os.path.exists("go") and os.environ["RANK"] == "1"):
+    time.sleep(0.01)
+os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("whom", ["every process", "init", "parent"])
+def test_a_sigterm_that_init_gets_too_stops_the_job_in_order(work, python, whom):
+    """As systemd and batch systems send it: processes have their grace to save."""
+    work.script("saving.py", SAVING)
+    job = work.start("--python", python, "--nproc_per_node=2", "saving.py")
+    for rank in range(2):
+        job.wait_for_log(f"workerlog.{rank}", "up")
+    if whom == "parent":
+        (work.directory / "go").touch()
+    for pid in {"every process": [init_pid(job), *job.survivors(), job.process.pid],
+                "init": [init_pid(job)], "parent": []}[whom]:
+        os.kill(pid, signal.SIGTERM)
     job.finish()
-    assert job.status == 137 and not job.survivors()
+    assert job.status == 143 and "fleetrun got SIGTERM" in job.err and not job.survivors()
+    for rank in range(2):
+        assert "saved" in job.log(f"workerlog.{rank}")
+
+
+def test_a_second_sigterm_of_init_kills_at_once(stubborn):
+    job = stubborn()
+    init = init_pid(job)
+
+    def ended():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(init, signal.SIGTERM)
+        return job.process.poll() is not None
+
+    wait_until(ended, "the end, before the grace of 30 s", 15)
+    job.finish()
+    assert job.status == 143 and not job.survivors()
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143),

@@ -33,6 +33,7 @@ std::vector<Frame> one_of_each() {
           SweepFrame{4},
           FinishFrame{true},
           LeftRunningFrame{{"dd (pid 7)"}, 2},
+          ToldToEndFrame{},
           ContainedFrame{"cgroup2", "/sys/fs/cgroup/x", "no namespaces", 77},
           StartedFrame{1, 4242, 123456789012345},
           FailedFrame{2, "exec", 13},
