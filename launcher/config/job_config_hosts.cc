@@ -82,6 +82,12 @@ std::string host_part(const std::string& text) {
   return std::count(text.begin(), text.end(), ':') > 1 ? text : text.substr(0, text.find(':'));
 }
 
+/// "localhost:0": here, at a port that is free. On another host nobody could know which.
+bool is_any_port_here(const std::string& text) {
+  const std::string host = host_part(text);
+  return text.ends_with(":0") && (host == "localhost" || host == "127.0.0.1" || host == "::1");
+}
+
 /// torchrun's way of saying where to meet; nothing on one host, where nobody has to be met.
 void read_torchrun(const Values& values, Rendezvous& rendezvous) {
   const Value& backend = values["rdzv_backend"];
@@ -99,7 +105,7 @@ void read_torchrun(const Values& values, Rendezvous& rendezvous) {
       return;
     }
     rendezvous.kind = Rendezvous::Kind::master;
-    rendezvous.master = read_master(endpoint, std::uint16_t{29400});
+    if (!is_any_port_here(endpoint.text)) rendezvous.master = read_master(endpoint, std::uint16_t{29400});
   } else if (values.given("master_addr") && several) {
     rendezvous.kind = Rendezvous::Kind::master;
     rendezvous.master_by_torchrun = true;

@@ -302,6 +302,11 @@ void set_rendezvous(const Given& given, TorchrunCommand& command) {
       throw Error(ErrorKind::usage, "--rdzv-backend=" + printable(backend) + " needs an endpoint",
                   "add --rdzv-endpoint=HOST:PORT");
     values["rdzv_endpoint"] = endpoint.empty() ? "localhost" : endpoint;
+    if (endpoint.empty() && several && given.given("master-addr"))
+      command.options.notes.push_back(
+          "--master-addr is for a static rendezvous: these hosts meet at localhost, each alone; write "
+          "--rdzv-endpoint=" +
+          printable(given["master-addr"]) + ":PORT");
     return;
   }
   const std::size_t colon = endpoint.rfind(':');

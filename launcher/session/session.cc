@@ -142,6 +142,11 @@ void Session::announce_master() {
   if (rendezvous.kind != Rendezvous::Kind::master || rendezvous.master.port != 0) return;
   rendezvous.master = leases_.lease_free(config_.host);
   leases_.give_up(rendezvous.master);  // the coordinator binds it at once
+  if (config_.torchrun) {              // its standard output is the script's alone
+    console_.write(LogLevel::warning,
+                   "other hosts come with --rdzv-endpoint=" + to_string(rendezvous.master));
+    return;
+  }
   const std::string dashes(80, '-');
   console_.print("Copy the following command to other nodes to run.\n" + dashes + "\nfleetrun --master " +
                  to_string(rendezvous.master) + " " + shell_words(own_arguments()) + "\n" + dashes + "\n");

@@ -157,7 +157,15 @@ TEST_CASE("where hosts meet: nowhere for one, at the master's address, at an end
   CHECK(command({"--rdzv-conf=last_call_timeout=1"}).settings.last_call == std::chrono::seconds(1));
   CHECK(command({}).settings.last_call == std::chrono::seconds(30));
   CHECK(config({"--nnodes=2", "--rdzv-backend=c10d"}).rendezvous.master == Endpoint{"localhost", 29400});
+  CHECK(command({"--nnodes=2", "--rdzv-backend=c10d", "--master-addr=h1"}).options.notes ==
+        std::vector<std::string>{
+            "--master-addr is for a static rendezvous: these hosts meet at localhost, each "
+            "alone; write --rdzv-endpoint=h1:PORT"});
   CHECK(config({"--rdzv-backend=c10d"}).rendezvous.kind == Rendezvous::Kind::none);
+  const JobConfig any_port = config({"--nnodes=1:2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"});
+  CHECK(any_port.rendezvous.kind == Rendezvous::Kind::master);
+  CHECK(any_port.rendezvous.master.port == 0);
+  CHECK_THROWS_AS(config({"--nnodes=1:2", "--rdzv-backend=c10d", "--rdzv-endpoint=h1:0"}), Error);
   CHECK(refusal({"--rdzv-backend=etcd"}) == "--rdzv-backend=etcd needs an endpoint");
   for (const char* any_free : {"--master-port=0", "--rdzv-endpoint=localhost:0"})
     CHECK_FALSE(config({any_free}).master_port.has_value());
