@@ -375,7 +375,9 @@ RemoteHosts parse_host_list(std::string_view text, std::string_view where) {
   Collector collector;
   const std::string origin(where);
   if (text.empty()) refuse(origin, "no host is given", kHostHint);
-  for (const std::string& word : split_outside_brackets(text, ',')) {
+  std::vector<std::string> words = split_outside_brackets(text, ',');
+  if (words.size() > 1 && without_blanks(words.back()).empty()) words.pop_back();  // of `tr '\\n' ,`
+  for (const std::string& word : words) {
     const std::string_view host = without_blanks(word);
     if (host.empty()) refuse(origin, "a host in " + quoted(text) + " is empty", "remove the comma");
     collector.add({host, origin}, {});

@@ -170,7 +170,8 @@ TEST_CASE("nothing that ssh or a shell would act on is a host") {
 TEST_CASE("a list with empty parts, bad numbers or unknown words is refused") {
   CHECK(has(list_refusal(""), "no host is given"));
   CHECK(has(list_refusal(",h1"), "is empty"));
-  CHECK(has(list_refusal("h1,"), "is empty"));
+  CHECK(has(list_refusal(","), "is empty"));
+  CHECK(has(list_refusal("h1,,"), "is empty"));
   CHECK(has(list_refusal("h1,,h2"), "is empty"));
   CHECK(has(list_refusal(":2"), "':2' has no name"));
   CHECK(has(list_refusal("h1:"), "ends with ':'"));
@@ -201,6 +202,7 @@ TEST_CASE("a host that is named again is counted, as PBS and Open MPI write thei
   const RemoteHosts roles = parse_host_list("h1:servers=1,h1:trainers=2", "--hosts");
   CHECK(roles.hosts[0].servers == 1);
   CHECK(roles.hosts[0].slots == 2);
+  CHECK(parse_host_list("h1,h2,", "--hosts").hosts.size() == 2);
   CHECK_FALSE(parse_host_list("h1,h2", "--hosts").hosts[0].slots);
 }
 
