@@ -56,7 +56,8 @@ std::string shown_followers(const Followers& group) {
   if (group.asked) {
     const bool one = group.names.size() == 1;
     const std::string who = "then " + std::to_string(group.names.size()) + (one ? " other " : " others ");
-    return who + group.said +
+    const bool plural = !one && group.said.starts_with("was ");
+    return who + (plural ? "were" + group.said.substr(3) : group.said) +
            (group.said.starts_with("ended")
                 ? one ? " after fleetrun stopped it" : " after fleetrun stopped them"
                 : " while fleetrun stopped the job");

@@ -48,7 +48,8 @@ TEST_CASE("the screen says who, when, where, what followed and what to do") {
                              {"was killed by SIGPIPE", false, {"trainer 1"}, 12 * kMs, 12 * kMs},
                              {"exited with 3", false, {"trainer 3"}, -7 * kMs, -7 * kMs},
                              {"exited with 4", true, {"trainer 4"}, 20 * kMs, 20 * kMs},
-                             {"ended with 143", true, {"trainer 6", "trainer 7"}, 20 * kMs, 21 * kMs}};
+                             {"ended with 143", true, {"trainer 6", "trainer 7"}, 20 * kMs, 21 * kMs},
+                             {"was killed by SIGKILL", true, {"trainer 0", "trainer 1"}, kMs, kMs}};
   CHECK(screen(report) ==
         "first failure: trainer 5 exited with 1: ValueError: x\n"
         "  attempt 1, pid 4711, 12.3 s after the start, log log/workerlog.5\n"
@@ -58,6 +59,7 @@ TEST_CASE("the screen says who, when, where, what followed and what to do") {
         "  before it, being quicker to die, trainer 3, 7.0 ms earlier: exited with 3\n"
         "  then 1 other exited with 4 while fleetrun stopped the job\n"
         "  then 2 others ended with 143 after fleetrun stopped them\n"
+        "  then 2 others were killed by SIGKILL while fleetrun stopped the job\n"
         "  hint: sleep on it\n");
 }
 
