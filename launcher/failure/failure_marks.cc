@@ -63,6 +63,7 @@ constexpr Mark kMarks[] = {
     {"ncclUnhandledCudaError", FailureFamily::device, kTold, 1, {}},
     {"ncclRemoteError", FailureFamily::device, kTold, 1, {}},
     {"collective operation timeout", FailureFamily::device, kTold, 0, {}},
+    {"first failure: ", FailureFamily::message, kTold, 0, {}},  // a fleetrun that the process ran
     {"ddress already in use", FailureFamily::message, kTold, 0, {}},
     {"onnection reset", FailureFamily::message, kNoted, 0, {}},
     {"onnection closed", FailureFamily::message, kNoted, 0, {}},
@@ -88,10 +89,17 @@ constexpr Mark kMarks[] = {
 
 /// Marks whose line has to begin with them, since the same words inside a line are somebody's prose.
 bool has_to_begin(const Mark& mark) {
-  return mark.words == "panic: " || mark.words == "Killed" || mark.words == "Exception in thread \"";
+  return mark.words == "panic: " || mark.words == "Killed" || mark.words == "Exception in thread \"" ||
+         mark.words == "first failure: ";
+}
+
+/// "----- ERROR LOG DETAIL -----", of a launcher that the process ran: what happened stands below it.
+bool is_heading(std::string_view line) {
+  return line.starts_with("---") && line.ends_with("---");
 }
 
 const Mark* mark_of(std::string_view line) {
+  if (is_heading(trimmed(line))) return nullptr;
   for (const Mark& mark : kMarks) {
     const std::size_t at = line.find(mark.words);
     if (at != std::string_view::npos && (at == 0 || !has_to_begin(mark))) return &mark;

@@ -187,6 +187,10 @@ TEST_CASE("every family of failures is recognised by its own words") {
       {"gloo: Connection closed by peer [::1]:4\n", FailureFamily::message,
        "gloo: Connection closed by peer [::1]:4"},
       {"bind: Address already in use\n", FailureFamily::message, "bind: Address already in use"},
+      {"LAUNCH ERROR trainer 3 exited with 4\n---- ERROR LOG DETAIL ----\nx\nfirst failure: trainer 3 exited "
+       "with 4\n  attempt 0, pid 7\n",
+       FailureFamily::message, "first failure: trainer 3 exited with 4"},
+      {"it failed: ERROR 5\n------ ERROR LOG DETAIL ------\n", FailureFamily::message, "it failed: ERROR 5"},
       {"usage: t.py [-h]\nt.py: error: unrecognized arguments: --x\n", FailureFamily::message,
        "t.py: error: unrecognized arguments: --x"},
   };
