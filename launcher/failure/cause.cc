@@ -170,17 +170,20 @@ void explain_signal(const Evidence& evidence, const ExitReason& reason, Cause& c
 
 /// A program that cannot write what went wrong mostly fails for just that, and its last words are lost.
 void say_full_log(const Evidence& evidence, Cause& cause) {
-  const std::string room = shown_bytes(*evidence.log_device_available) + " of " +
-                           shown_bytes(*evidence.log_device_total) + " free";
-  const std::string full = "the device of its log is full (" + evidence.log + ", " + room + ")";
+  const bool limited = evidence.file_size_limit.has_value();
+  const std::string full = limited ? "its log has reached the limit of a file's size (" + evidence.log +
+                                         ", " + shown_bytes(*evidence.file_size_limit) + ", ulimit -f)"
+                                   : "the device of its log is full (" + evidence.log + ", " +
+                                         shown_bytes(*evidence.log_device_available) + " of " +
+                                         shown_bytes(*evidence.log_device_total) + " free)";
   if (evidence.text && evidence.text->at_end) {
     cause.detail += full + "\n";
     return;
   }
   cause.text += ": " + full + ", so its last words are missing there";
-  cause.hint =
-      "make room there, or choose another --log_dir; --log_through keeps last words in memory, and "
-      "--log_cap keeps logs small";
+  cause.hint = limited ? "raise the limit (ulimit -f), or keep logs small with --log_cap"
+                       : "make room there, or choose another --log_dir; --log_through keeps last words in "
+                         "memory, and --log_cap keeps logs small";
 }
 
 void explain_exit(const Evidence& evidence, const ExitReason& reason, Cause& cause) {
@@ -195,7 +198,7 @@ void explain_exit(const Evidence& evidence, const ExitReason& reason, Cause& cau
     return;
   }
   if (!reason.ok() && evidence.text) say_text(*evidence.text, cause);
-  if (!reason.ok() && evidence.log_device_total)
+  if (!reason.ok() && (evidence.log_device_total || evidence.file_size_limit))
     say_full_log(evidence, cause);
   else if (reason.code == kSaidWhy && !evidence.last_line.empty())
     cause.text += "; its last line: " + evidence.last_line;

@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -161,8 +162,14 @@ void add_signal_facts(const MachineRoots& roots, const Death& death, Evidence& e
   if (death.reason.core_dumped) evidence.core = find_core(roots, death);
 }
 
-/// The device of the log, where the process failed and nothing more could be written there.
+/// What kept the log from growing, where the process failed and nothing more could be written there: the
+/// limit of a file's size, or its device.
 void add_log_device(const Death& death, Evidence& evidence) {
+  struct stat log = {};
+  const auto limit = limit_of(RLIMIT_FSIZE, false);
+  if (death.reason.kind == ExitReason::Kind::exited && limit && ::stat(death.log_path.c_str(), &log) == 0 &&
+      static_cast<std::uint64_t>(log.st_size) >= *limit)
+    evidence.file_size_limit = limit;
   struct statvfs space = {};
   if (death.reason.ok() || ::statvfs(death.log_path.c_str(), &space) != 0) return;
   const std::uint64_t available = std::uint64_t{space.f_bavail} * space.f_frsize;

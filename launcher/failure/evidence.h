@@ -49,8 +49,8 @@ struct Evidence {
   std::optional<std::uint64_t> peak_rss;  // of the process, bytes
 
   std::optional<std::uint64_t> shared_memory_total, shared_memory_available;  // /dev/shm, after a SIGBUS
-  std::optional<std::uint64_t> file_size_limit;                               // RLIMIT_FSIZE, after a SIGXFSZ
-  std::optional<std::uint64_t> cpu_seconds_limit;    // RLIMIT_CPU, after a SIGXCPU or SIGKILL
+  std::optional<std::uint64_t> file_size_limit;    // RLIMIT_FSIZE, after a SIGXFSZ or when its log reached it
+  std::optional<std::uint64_t> cpu_seconds_limit;  // RLIMIT_CPU, after a SIGXCPU or SIGKILL
   std::optional<std::uint64_t> address_space_limit;  // RLIMIT_AS, when its log says that memory ran out
   std::optional<std::uint64_t> log_device_total, log_device_available;  // where it failed and its log is full
   std::string core;  // where its core file is, or who has it; empty when nobody knows

@@ -174,6 +174,16 @@ def test_a_file_that_grows_beyond_its_limit_is_told(work):
     assert "a file grew beyond the limit (one that it set itself)" in first_failure(work)["text"]
 
 
+def test_a_log_that_may_not_grow_any_more_is_told(work, python):
+    """Python ignores SIGXFSZ: its last words meet EFBIG, and are lost."""
+    work.script("fails.py", "print('x' * 10_000)\nraise ValueError('seven')\n")
+    job = work.run(python, "fails.py",
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+    told = first_failure(work)["text"]
+    assert job.status == 1 and "the limit of a file's size (log/workerlog.0, 4.0 KiB, ulimit -f)" in told
+    assert "hint: raise the limit (ulimit -f), or keep logs small with --log_cap" in job.err
+
+
 # ------------------------------------------------------------------ memory
 
 
