@@ -130,6 +130,15 @@ std::string how_to_run(const std::string& script, bool is_path) {
                        path + " by itself";
 }
 
+/// What to do about a name that no file has: it may be a shell's word, or several.
+std::string how_to_name(const std::string& script, bool is_path) {
+  if (script.find('=') < script.find_first_of("/ "))
+    return "variables are set before fleetrun, or by env: fleetrun env " + printable(script) + " …";
+  if (script.find(' ') != std::string::npos)
+    return "a program and its arguments are words of their own: leave the quotes out, or use sh -c";
+  return "check the name" + std::string(is_path ? "" : "; programs are looked for on PATH");
+}
+
 std::variant<std::string, ProgramRefusal> find_executable(const std::string& script,
                                                           const std::string& path) {
   if (auto found = find_on_path(script, path)) return *found;
@@ -143,11 +152,10 @@ std::variant<std::string, ProgramRefusal> find_executable(const std::string& scr
                       : "name the file to run");
   if (script == "-" || (here == FileKind::other && is_path)) return refuse_pipe("program", shown);
   if (here == FileKind::missing || !is_path) {
-    const std::string hint =
-        here == FileKind::executable ? "there is one in the current directory: write ./" + script
-        : here == FileKind::plain
-            ? how_to_run(script, is_path)
-            : "check the name" + std::string(is_path ? "" : "; programs are looked for on PATH");
+    const std::string hint = here == FileKind::executable
+                                 ? "there is one in the current directory: write ./" + script
+                             : here == FileKind::plain ? how_to_run(script, is_path)
+                                                       : how_to_name(script, is_path);
     return refuse(kNotFound, "program " + shown + " is not " + (is_path ? "there" : "on PATH"), hint);
   }
   return refuse(kNotStartable, "program " + shown + " is not executable", how_to_run(script, is_path));

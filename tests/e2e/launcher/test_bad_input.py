@@ -36,6 +36,10 @@ def test_script_that_cannot_be_started(work):
                              ("n.ipynb", "{}", "jupyter nbconvert --to script n.ipynb")):
         work.script(name, text)
         assert hint in refused(work, name, status=127, says="is not on PATH").err
+    for name, hint in (("OMP_NUM_THREADS=4", "fleetrun env OMP_NUM_THREADS=4 …"),
+                       ("python train.py --x", "leave the quotes out"),
+                       ("./train.py --x", "leave the quotes out")):
+        assert hint in refused(work, name, "x", status=127, says="is not ").err
     (work.directory / "package").mkdir()
     work.script("package/__main__.py", "")
     job = refused(work, "package", status=126, says="is a directory")
