@@ -72,10 +72,12 @@ std::string choose_pod_directory(const std::optional<std::string>& log_dir,
     return entry.log_dir + "/" + entry.pod;
   }
   if (const auto place = job ? place_of(*job) : std::nullopt) return place->log_dir + "/" + place->pod;
+  const auto hosts = launcher::list_host_directories(directory);
   throw Error(ErrorKind::host,
               "there are no logs" + (job ? " of job " + printable(*job) : std::string()) + " in " +
                   printable(directory),
-              "name the directory of the logs with --log_dir");
+              hosts.empty() ? "name the directory of the logs with --log_dir"
+                            : "each host has its own, for example --log_dir=" + shell_words({hosts.front()}));
 }
 
 std::string choose_pod_directory(const std::string& command, const CommandArguments& words,

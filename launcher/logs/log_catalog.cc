@@ -112,6 +112,15 @@ std::vector<std::string> list_pods(const std::string& log_dir) {
   return names;
 }
 
+std::vector<std::string> list_host_directories(const std::string& log_dir) {
+  std::vector<std::string> directories;
+  for (const std::string& name : names_in(log_dir)) {
+    const std::string directory = log_dir + "/" + name;
+    if (!list_pods(directory).empty()) directories.push_back(directory);
+  }
+  return directories;
+}
+
 std::optional<std::string> find_pod(const std::string& log_dir, const std::optional<std::string>& name) {
   const std::vector<std::string> pods = list_pods(log_dir);
   if (!name) return pods.empty() ? std::nullopt : std::optional(pods.front());

@@ -25,6 +25,9 @@ std::optional<FoundLog> log_of_name(std::string_view name);
 /// The pods whose logs are in `log_dir`, newest first.
 std::vector<std::string> list_pods(const std::string& log_dir);
 
+/// The directories in `log_dir` that have pods: a job over a list of hosts has one for each.
+std::vector<std::string> list_host_directories(const std::string& log_dir);
+
 /// The pod that `name` means: a pod in `log_dir`, or the newest of a job of that id;
 /// without a name the newest.
 std::optional<std::string> find_pod(const std::string& log_dir, const std::optional<std::string>& name);

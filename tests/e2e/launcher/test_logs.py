@@ -97,6 +97,10 @@ def test_logs_of_a_past_job(work):
     ):
         job = work.run(*words)
         assert job.status == 125 and says in job.err, job.err
+    (work.directory / "log").rename(work.directory / "h2")
+    (work.directory / "log").mkdir()
+    (work.directory / "h2").rename(work.directory / "log" / "h2")  # as a job over hosts leaves it
+    assert "each host has its own, for example --log_dir=log/h2" in work.run("logs").err
     assert "--follow" in work.run("logs", "--help").out
 
 
