@@ -3,6 +3,9 @@
 import json
 import pathlib
 import subprocess
+import sys
+
+import pytest
 
 from torch_python import clean_environment
 
@@ -21,6 +24,9 @@ def outcome(function, *words):
         return type(error).__name__
     return "ran"
 
+def parsed(words):
+    torch.distributed.run.run(torch.distributed.run.get_args_parser().parse_args(words))
+
 run, launch, script = torch.distributed.run.main, torch.distributed.launch.main, sys.argv[1]
 print(json.dumps([
     outcome(run, "--nproc_per_node=2", script, "average"),
@@ -29,6 +35,7 @@ print(json.dumps([
     outcome(run, "--start_method=thread", script),
     outcome(launch, "--nproc_per_node=2", script, "local"),
     outcome(launch, "--nproc_per_node=2", "--use_env", script, "average"),
+    outcome(parsed, "--nproc_per_node=2", "--standalone", script, "average"),
 ]))
 """
 SCRIPT = """
@@ -55,6 +62,46 @@ def main():
 main()
 """
 
+# Ranks 0 and 1 of a job that the launcher's rank 0 of 2 starts: they meet by themselves, in one environment.
+INNER = """
+import concurrent.futures, queue, fleetrun.distributed
+from fleetrun.distributed._torchrun import meeting_place_of
+
+class Store(dict):
+    def add(self, name, more):
+        self[name] = self.get(name, 0) + more
+        return self[name]
+    def __missing__(self, name):
+        return self.setdefault(name, queue.Queue())
+    def set(self, name, value):
+        self[name].put(value.encode())
+    def get(self, name, other=None):
+        if other is not None:
+            return dict.get(self, name, other)
+        value = self[name].get(timeout=20)
+        self[name].put(value)
+        return value
+
+print(fleetrun.distributed.get_rank(), fleetrun.distributed.get_world_size())
+store = Store()
+with concurrent.futures.ThreadPoolExecutor() as pool:
+    places = list(pool.map(lambda rank: meeting_place_of(store, rank, 2, False), range(2)))
+print([(place["RANK"], place["WORLD_SIZE"], place["MASTER_PORT"] == places[0]["MASTER_PORT"],
+        "PADDLE_TRAINER_ID" in place) for place in places])
+"""
+
+
+@pytest.mark.parametrize("agent, own", [("True", "1 3"), ("False", "0 2")])
+def test_ranks_of_a_job_in_a_job_are_not_those_of_the_outer_one(agent, own):
+    """torchrun says of itself that it is the inner launcher; else only the store tells who meets."""
+    outer = {"FLEETRUN_RANK": "0", "PADDLE_TRAINER_ID": "0", "PADDLE_TRAINERS_NUM": "2",
+             "PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,127.0.0.1:2"}
+    inner = {"RANK": "1", "WORLD_SIZE": "3", "TORCHELASTIC_USE_AGENT_STORE": agent}
+    done = subprocess.run([sys.executable, "-c", INNER], env=clean_environment(**outer, **inner),
+                          capture_output=True, text=True, timeout=60, check=False)
+    met = [("0", "2", True, False), ("1", "2", True, False)]
+    assert done.stdout.splitlines() == [own, str(met)], done.stderr
+
 
 def test_pytorchs_functions_start_jobs_by_us(torch_python, tmp_path):
     python, more = torch_python
@@ -66,5 +113,5 @@ def test_pytorchs_functions_start_jobs_by_us(torch_python, tmp_path):
                           capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == ["ran", "ChildFailedError", "ValueError", "SystemExit",
-                                                       "ran", "ran"]
+                                                       "ran", "ran", "ran"]
     assert "ValueError: rank 1 fails" in done.stderr.partition("Root Cause")[2]

@@ -1,6 +1,11 @@
 """paddle.distributed: collective calls, datasets, ranks, and fleet."""
 
+import os as _os
+
 from fleetrun import _lazy
+from fleetrun.distributed import _outer_job
+
+_outer_job.leave(_os.environ)  # before a module of this package reads it
 
 __getattr__, __dir__ = _lazy.attach(
     __name__,

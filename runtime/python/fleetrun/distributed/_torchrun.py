@@ -28,19 +28,30 @@ def meeting_place() -> dict[str, str] | None:
 
 def meeting_place_of(store: Any, rank: int, size: int, is_again: bool) -> dict[str, str] | None:
     """The environment of a rank of those that a store of torch.distributed has brought together; None where
-    the launcher's says the same rank, and its place is not one where ranks may have met before (is_again)."""
+    they are the launcher's own, and its place is not one where ranks may have met before (is_again)."""
+    name = f"fleetrun/{store.add(f'fleetrun/met/{rank}', 1)}"  # they may meet by one store again
     said = [os.environ.get(name) for name in ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM")]
-    if said == [str(rank), str(size)] and os.environ.get("PADDLE_TRAINER_ENDPOINTS") and not is_again:
+    is_own = said == [str(rank), str(size)] and not is_again
+    own = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "") if is_own else ""
+    if _is_of_all(store, name, rank, size, own.split(",")[0]):
         return None
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PADDLE_")}
     environ.update(RANK=str(rank), WORLD_SIZE=str(size))
     if size > 1:
-        name = f"fleetrun/{store.add(f'fleetrun/met/{rank}', 1)}"  # they may meet by one store again
         store.set(f"{name}/host/{rank}", socket.gethostname())
         hosts = [store.get(f"{name}/host/{each}").decode() for each in range(size)]
         environ["MASTER_ADDR"] = "127.0.0.1" if len(set(hosts)) == 1 else hosts[0]
         environ["MASTER_PORT"] = _port(store, name, rank)
     return environ
+
+
+def _is_of_all(store, name, rank, size, place):
+    """Whether the launcher told this place to all: of ranks that a trainer started, one may have its rank."""
+    store.set(f"{name}/place/{rank}", place)
+    if rank == 0:
+        places = {store.get(f"{name}/place/{each}").decode() for each in range(size)}
+        store.set(f"{name}/is_launchers", str(len(places) == 1 and places != {""}))
+    return store.get(f"{name}/is_launchers") == b"True"
 
 
 def _port(store, name, rank):
