@@ -42,8 +42,18 @@ def fleetrun_torchrun(words):
         raise ValueError(done.stderr)
 
 
-def run(args=None):
+def main(args=None):
     fleetrun_torchrun(sys.argv[1:] if args is None else args)
+
+
+def run(args):
+    """What other launchers call, with values of their own in the place of a command line's."""
+    words = []
+    for action in torch.distributed.run.get_args_parser()._actions:
+        value = getattr(args, action.dest, action.default)
+        if action.option_strings and value != action.default:
+            words.append(action.option_strings[0] + ("" if action.nargs == 0 else f"={value}"))
+    fleetrun_torchrun([*words, args.training_script, *args.training_script_args])
 
 
 def launch(args=None):
@@ -58,5 +68,6 @@ def launch(args=None):
     fleetrun_torchrun(words)
 
 
-torch.distributed.run.main = run
+torch.distributed.run.main = main
+torch.distributed.run.run = run
 torch.distributed.launch.main = launch

@@ -47,6 +47,7 @@ from torch.distributed.elastic.multiprocessing.errors import record
 @record
 def main():
     rank = int(os.environ["RANK"])
+    assert "FLEETRUN_RANK" in os.environ
     if "local" in sys.argv:
         assert sys.argv[1].lstrip("-").replace("-", "_") == "local_rank=" + os.environ["LOCAL_RANK"]
     if "fail" in sys.argv and rank == 1:
