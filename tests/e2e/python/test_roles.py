@@ -81,6 +81,9 @@ def test_one_of_several_processes_that_trains_alone_says_so(run, script, name):
     assert said.count(f"one of several ({name} is 2) and trains alone") == 1
     assert "trains alone" not in run(script, **{name: 1}).stderr
     assert "trains alone" not in run(script, **{name: 2}, WORLD_SIZE=1, RANK=0).stderr
+    # fleetrun mpirun -np 2 python train.py
+    said = run(script, **{name: 2}, WORLD_SIZE=1, RANK=0, FLEETRUN_RANK=0).stderr
+    assert said.count("trains alone") == (0 if name.startswith("SLURM") else 1)
 
 
 def test_collective_trainers_are_those_whose_endpoints_are_named(run):

@@ -10,11 +10,15 @@ __all__ = ["warn_where_alone"]
 
 
 def warn_where_alone() -> None:
-    """Of the processes that mpirun or srun starts each works alone where nothing says what rank it has."""
+    """Of the processes that mpirun or srun starts each works alone where nothing says what rank it has, or
+    only a fleetrun of one process around mpirun does. (srun often starts several jobs of fleetrun's.)"""
     said = ("WORLD_SIZE", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_PSERVERS_IP_PORT_LIST")
-    if any(os.environ.get(name) for name in said):
+    sizes = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]
+    if not any(os.environ.get(name) for name in said):
+        sizes.append("SLURM_STEP_NUM_TASKS")
+    elif os.environ.get("WORLD_SIZE") != "1" or "FLEETRUN_RANK" not in os.environ:
         return
-    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"):
+    for name in sizes:
         if os.environ.get(name, "1") != "1":
             warn_once(
                 "alone",
