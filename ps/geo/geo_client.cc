@@ -45,7 +45,7 @@ class GeoClient final : public ForwardingClient {
   }
   std::unique_ptr<Pending> push_async(const Push& request) override {
     if (const std::shared_ptr<LocalTables> tables = begin_step(request)) {
-      tables->push(request, rate_);
+      tables->push(request, rate_, to());
       end_step(request);
     }
     return std::make_unique<DonePending>();
@@ -72,7 +72,6 @@ class GeoClient final : public ForwardingClient {
     in_epoch_ = epoch.threads;
     left_.clear();
     catches_up_ = false;
-    was_replaced_ = false;
     before_.assign(counts_ ? epoch.threads : 0, {});
     for (std::uint32_t thread = 0; thread < before_.size(); ++thread) {
       before_[thread].everywhere = to().skip_steps(thread);
@@ -131,7 +130,7 @@ class GeoClient final : public ForwardingClient {
     lock.unlock();
     std::string fallen_back = ForwardingClient::load(directory);
     lock.lock();
-    replace_tables();
+    tables_ = make_tables();
     return fallen_back;
   }
   std::uint64_t rows(std::uint32_t table) override {
@@ -162,12 +161,7 @@ class GeoClient final : public ForwardingClient {
   std::shared_ptr<LocalTables> make_tables() const {
     return std::make_shared<LocalTables>(options_.tables, counts_);
   }
-  /// With the lock held.
-  void replace_tables() {
-    tables_ = make_tables();
-    was_replaced_ = true;
-  }
-  /// The copy that the step changes, which holds what is pushed; none for a step that was done before this
+  /// The copy that the step changes; none for a step that was done before this
   /// trainer was started again. A thread that has all that any server has waits until the others have that,
   /// too.
   std::shared_ptr<LocalTables> begin_step(const Push& request) {
@@ -182,12 +176,7 @@ class GeoClient final : public ForwardingClient {
       if (before.somewhere == 0) changed_.wait(lock, [this] { return !catches_up_ || error_; });
     }
     throw_error();
-    std::shared_ptr<LocalTables> tables = tables_;
-    const bool may_lack_rows = was_replaced_;
-    lock.unlock();
-    // The thread may have pulled into the copy before this one, whenever it comes here.
-    if (may_lack_rows) tables->hold(request, to());
-    return tables;
+    return tables_;
   }
   void end_step(const Push& request) {
     std::unique_lock lock(mutex_);
@@ -206,7 +195,7 @@ class GeoClient final : public ForwardingClient {
     ask(lock);
     changed_.wait(lock, [this] { return !is_asked_; });
     throw_error();
-    replace_tables();
+    tables_ = make_tables();
     catches_up_ = false;
     changed_.notify_all();
   }
@@ -254,7 +243,6 @@ class GeoClient final : public ForwardingClient {
   std::condition_variable changed_;
   // Owned by this and by the calls that are using it, so that a load can replace it.
   std::shared_ptr<LocalTables> tables_;
-  bool was_replaced_ = false;  // in this epoch
   std::uint64_t steps_ = 0;
   std::uint32_t in_epoch_ = 0;
   std::vector<std::uint32_t> left_;  // the threads that are not in it any more

@@ -64,14 +64,6 @@ void LocalTables::fetch(std::span<const SparsePull> pulls, StepClient& servers) 
   }
 }
 
-void LocalTables::hold(const Push& request, StepClient& servers) {
-  std::vector<SparsePull> pulls;
-  for (const SparsePush& sparse : request.sparse)
-    pulls.push_back({.table = mine_.sparse(sparse.table).config().id, .keys = sparse.keys, .rows = {}});
-  fetch(pulls, servers);
-  for (const DensePush& dense : request.dense) fetch_dense(dense.table, servers);
-}
-
 void LocalTables::fetch_dense(std::uint32_t table, StepClient& servers) {
   DenseTable& mine = mine_.dense(table);
   if (mine.has_values()) return;
@@ -101,8 +93,9 @@ void LocalTables::pull(const Pull& request, StepClient& servers) {
   }
 }
 
-void LocalTables::push(const Push& request, float rate) {
+void LocalTables::push(const Push& request, float rate, StepClient& servers) {
   std::vector<Summed> sums(request.sparse.size());
+  std::vector<SparsePull> pulls;
   for (std::size_t i = 0; i < request.sparse.size(); ++i) {
     const SparsePush& sparse = request.sparse[i];
     const TableConfig& config = mine_.sparse(sparse.table).config();
@@ -112,12 +105,15 @@ void LocalTables::push(const Push& request, float rate) {
     float* to = sums[i].gradients.data();
     sum_by_group(sums[i].groups, sparse.gradients, config.width, {&to, 1});
     check_gradients(config, sums[i].gradients, "applied");
+    pulls.push_back({.table = config.id, .keys = sums[i].groups.keys, .rows = {}});
   }
   for (const DensePush& dense : request.dense) {
     const TableConfig& config = mine_.dense(dense.table).config();
     check(dense.table, 0, dense.gradients.size());
     check_gradients(config, dense.gradients, "applied");
   }
+  fetch(pulls, servers);
+  for (const DensePush& dense : request.dense) fetch_dense(dense.table, servers);
   std::shared_lock whole(cut_, std::defer_lock);
   if (counts_steps_) whole.lock();
   for (std::size_t i = 0; i < sums.size(); ++i) {

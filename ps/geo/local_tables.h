@@ -26,11 +26,10 @@ class LocalTables {
 
   /// Reads the copy; what it lacks is asked of `servers` first.
   void pull(const Pull& request, StepClient& servers);
-  /// Asks `servers` for what the copy lacks of what is pushed: it was pulled into another copy.
-  void hold(const Push& request, StepClient& servers);
-  /// Applies the user's rule to the copy, at `rate` where it is scheduled. Throws: Error(data) for a gradient
-  /// that is not a finite number; nothing has changed then.
-  void push(const Push& request, float rate);
+  /// Applies the user's rule to the copy, at `rate` where it is scheduled; what it lacks is asked of
+  /// `servers` first: it was pulled into another copy, or never. Throws: Error(data) for a gradient that is
+  /// not a finite number; nothing has changed then.
+  void push(const Push& request, float rate, StepClient& servers);
   void set_dense(std::uint32_t table, std::span<const float> values);
   /// rows[keys, width] that the servers have from now on, the trainer's as well where it holds them.
   void assign(std::uint32_t table, std::span<const std::uint64_t> keys, std::span<const float> rows);

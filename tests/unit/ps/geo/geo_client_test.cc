@@ -132,6 +132,22 @@ TEST_CASE("two trainers exchange shares of their differences, as derived by hand
   CHECK(rows_of(b, 0, keys) == Values{10, 16});
 }
 
+TEST_CASE("what a trainer pushes without having pulled it is exchanged too") {
+  TableConfig rows = sparse_table(0, "emb", 1);
+  rows.initializer = {.kind = Initializer::Kind::constant, .a = 10.0f};
+  Job job(2, 2, {rows, dense_table(1, "fc", 2)}, 10);
+  Client &a = *job.geo[0], &b = *job.geo[1];
+  a.set_dense(1, Values{1, 2});
+  push_rows(b, {1, 2, 1}, {1, 1, 1});
+  b.push({.thread = 0, .sparse = {}, .dense = {{.table = 1, .gradients = Values{2, 4}}}});
+  exchange(b);
+  exchange(a);
+  CHECK(rows_of(a, 0, {1, 2, 3}) == Values{11, 10.5f, 10});
+  Values dense(2);
+  a.pull({.sparse = {}, .dense = {{1, dense}}});
+  CHECK(dense == Values{2, 4});
+}
+
 TEST_CASE("every so many pushes a trainer exchanges by itself") {
   Job job(1, 2, {sparse_table(0, "emb", 1)}, 3);
   rows_of(*job.geo[1], 0, {1});
