@@ -189,9 +189,12 @@ std::unique_ptr<ByteSource> open_byte_source(const ByteSourceOptions& options) {
     stages.push_back({PipeStage::Kind::download,
                       download_argv(options.pipe.remote, options.file, options.environment),
                       download_text(options.pipe.remote)});
+  // A command gets what else is packed as it is: a script that reads such files has unpacked them itself.
+  const std::string unpacker(command.empty() ? unpacker_of(options.file)
+                             : packing       ? to_string(*packing)
+                                             : "");
+  if (!unpacker.empty()) stages.push_back({PipeStage::Kind::unpack, {unpacker, "-dc"}, unpacker});
   if (!command.empty()) {
-    const std::string unpacker(packing ? to_string(*packing) : "");
-    if (packing) stages.push_back({PipeStage::Kind::unpack, {unpacker, "-dc"}, unpacker});
     stages.push_back({PipeStage::Kind::command,
                       options.pipe.argv.empty()
                           ? std::vector<std::string>{"bash", "-o", "pipefail", "-c", command}

@@ -53,7 +53,8 @@ struct ByteSourceOptions {
 };
 
 /// Opens the file and starts the processes that it needs: a download, a program that unpacks what ends in .gz
-/// or .zst for a command (without one it is unpacked by the thread that reads), the command.
+/// or .zst for a command (without one it is unpacked by the thread that reads), one for .bz2 and .xz where
+/// there is no command, the command.
 /// Throws: Error(data) when the file cannot be opened, Error(spawn) when no process can be made,
 /// Error(config) for a remote file that nothing fetches.
 std::unique_ptr<ByteSource> open_byte_source(const ByteSourceOptions& options);

@@ -51,7 +51,7 @@ bool unpacks(const std::string& command) {
 
 std::string hint_for(const PipeStage& stage, const ExitReason& reason, bool is_unpacked) {
   if (stage.kind == PipeStage::Kind::unpack)
-    return "a file whose name ends in .gz or .zst must be a whole file of that kind";
+    return "a file whose name says how it is packed must be a whole file of that kind";
   if (stage.kind == PipeStage::Kind::command && is_unpacked && unpacks(stage.text))
     return "a file whose name ends in .gz or .zst is unpacked before the command gets it: leave that out";
   if (reason == ExitReason{ExitReason::Kind::exited, 127, false})

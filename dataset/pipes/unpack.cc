@@ -113,7 +113,7 @@ class UnpackedSource : public ByteSource {
  private:
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(ErrorKind::data, file_ + ": " + what + ", at byte " + std::to_string(taken_ - left_.size()),
-                "a file whose name ends in .gz or .zst must be a whole file of that kind");
+                "a file whose name says how it is packed must be a whole file of that kind");
   }
 
   std::unique_ptr<ByteSource> source_;
@@ -136,6 +136,12 @@ std::optional<Packing> packing_of(std::string_view file) noexcept {
 
 std::string_view to_string(Packing packing) noexcept {
   return packing == Packing::gzip ? "gzip" : "zstd";
+}
+
+std::string_view unpacker_of(std::string_view file) noexcept {
+  if (file.ends_with(".bz2")) return "bzip2";
+  if (file.ends_with(".xz")) return "xz";
+  return {};
 }
 
 std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> packed, Packing packing, std::string file) {

@@ -19,6 +19,9 @@ enum class Packing { gzip, zstd };
 std::optional<Packing> packing_of(std::string_view file) noexcept;
 /// "gzip" or "zstd": the program of the same name, too.
 std::string_view to_string(Packing packing) noexcept;
+/// The program that unpacks a file of another kind, by the end of its name: bzip2 for .bz2, xz for .xz; else
+/// empty.
+std::string_view unpacker_of(std::string_view file) noexcept;
 
 /// The unpacked bytes of `packed`, which `file` names in errors. Throws (in read()): Error(data) for bytes
 /// that are not packed so, and for an end in the middle; what `packed` throws.

@@ -12,8 +12,8 @@ std::string lines_counted(std::uint64_t count) {
 
 std::string hint_for(const LineFault& fault) {
   if (fault.packed)
-    return "give the file a name that ends in .gz or .zst, so that it is unpacked, or unpack it in the pipe "
-           "command";
+    return "give the file a name that ends in .gz, .zst, .bz2 or .xz, so that it is unpacked, or unpack it "
+           "in the pipe command";
   return "mend the data or what prints it; --bad_line=skip:N passes over up to N such lines";
 }
 

@@ -427,6 +427,8 @@ void MultiSlotParser::judge_first_line() {
   std::string_view packer;
   if (line.starts_with("\x1F\x8B")) packer = "gzip";
   if (line.starts_with("\x28\xB5\x2F\xFD")) packer = "zstd";
+  if (line.starts_with("BZh")) packer = "bzip2";
+  if (line.starts_with("\xFD\x37zXZ")) packer = "xz";
   if (packer.empty()) return;
   fault_ = {.what = std::string(packer) + " bytes where text should be", .packed = true};
 }

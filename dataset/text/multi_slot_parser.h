@@ -40,7 +40,7 @@ struct LineFault {
   std::size_t column = 1;  // in bytes, from 1
   std::string slot = {};   // its name; empty for a fault of the whole line or of a prefix
   std::string what = {};   // "7.9 is not an integer id"
-  bool packed = false;     // the input is not text, but what gzip or zstd packed
+  bool packed = false;     // the input is not text, but what gzip or another packed
   bool operator==(const LineFault&) const = default;
 };
 

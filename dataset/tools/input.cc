@@ -59,7 +59,7 @@ class TextRows : public RowReader {
 
   [[noreturn]] void refuse_packed() const {
     throw Error(ErrorKind::data, file_ + ": " + fault().what,
-                "let its name end in .gz or .zst, or unpack it by --pipe_command");
+                "let its name end in .gz, .zst, .bz2 or .xz, or unpack it by --pipe_command");
   }
 
   const std::string file_;

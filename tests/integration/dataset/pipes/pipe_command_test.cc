@@ -104,7 +104,7 @@ TEST_CASE("a .gz file that is none fails, naming file and gzip's reason") {
   const Error here = error_of(options_for("cat", {file}));
   CHECK(here.kind() == ErrorKind::data);
   CHECK(std::string(here.what()) == file + ": is not in gzip format: incorrect header check, at byte 2");
-  CHECK(here.hint() == "a file whose name ends in .gz or .zst must be a whole file of that kind");
+  CHECK(here.hint() == "a file whose name says how it is packed must be a whole file of that kind");
   const Error piped = error_of(options_for("sed s/5/6/", {file}));
   CHECK(piped.kind() == ErrorKind::data);
   CHECK(std::string(piped.what()).starts_with(file + ": gzip exited with 1; its standard error ends:\n    "));
@@ -120,6 +120,23 @@ TEST_CASE("a .zst file is unpacked first, for cat and for a command") {
   CHECK(ids_of(plain) == Ids{5, 6});
   QueueDataset filtered(options_for("sed s/5/8/", {file + ".zst"}));
   CHECK(ids_of(filtered) == Ids{8, 6});
+}
+
+TEST_CASE("a .bz2 or .xz file is unpacked where no command is; a command gets it as it is") {
+  const tests::TempDir directory;
+  const std::string file = directory.write("a", "1 5\n1 6\n"), bad = directory.write("bad.bz2", "1 5\n");
+  REQUIRE(::system(("bzip2 -k " + file + " && xz -k " + file).c_str()) == 0);
+  for (const std::string& packed : {file + ".bz2", file + ".xz"}) {
+    QueueDataset plain(options_for("cat", {packed}));
+    CHECK(ids_of(plain) == Ids{5, 6});
+  }
+  QueueDataset filtered(options_for("bzip2 -dc | sed s/5/8/", {file + ".bz2"}));
+  CHECK(ids_of(filtered) == Ids{8, 6});
+  const Error error = error_of(options_for("cat", {bad}));
+  CHECK(std::string(error.what()).starts_with(bad + ": bzip2 exited with 2; its standard error ends:\n    "));
+  CHECK(error.hint() == "a file whose name says how it is packed must be a whole file of that kind");
+  REQUIRE(::system(("mv " + file + ".bz2 " + file + ".x").c_str()) == 0);
+  CHECK(contains(error_of(options_for("cat", {file + ".x"})).what(), "bzip2 bytes where text should be"));
 }
 
 TEST_CASE("an exit status other than 0 fails although all data came, with the last lines of standard error") {

@@ -65,7 +65,7 @@ std::string error_of(std::string packed, Packing packing) {
     read_all(std::move(packed), packing, 5, 100);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::data);
-    CHECK(error.hint() == "a file whose name ends in .gz or .zst must be a whole file of that kind");
+    CHECK(error.hint() == "a file whose name says how it is packed must be a whole file of that kind");
     return error.what();
   }
   return "no error";
@@ -82,6 +82,7 @@ TEST_CASE("the end of the name says how a file is packed") {
   CHECK(packing_of("a.gz") == Packing::gzip);
   CHECK(packing_of("a.txt.zst") == Packing::zstd);
   CHECK_FALSE(packing_of("a.gz.txt"));
+  CHECK_FALSE(packing_of("a.bz2"));
   CHECK_FALSE(packing_of("gz"));
 }
 

@@ -86,8 +86,8 @@ TEST_CASE("packed bytes where text should be: the hint says what to do") {
   LineFault fault{.what = "gzip bytes where text should be"};
   fault.packed = true;
   CHECK(error_of(lines, "", fault).hint() ==
-        "give the file a name that ends in .gz or .zst, so that it is unpacked, or unpack it in the pipe "
-        "command");
+        "give the file a name that ends in .gz, .zst, .bz2 or .xz, so that it is unpacked, or unpack it "
+        "in the pipe command");
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ class DatasetBase(Kept):
         started per file.
 
         A str is run by bash; a list is a program and its arguments, without a shell. "cat" reads the file
-        itself. A file whose name ends in .gz or .zst is unpacked first.
+        itself. A file whose name ends in .gz or .zst is unpacked first; "cat" unpacks .bz2 and .xz, too.
         """
         if isinstance(pipe_command, (list, tuple)):
             words = [os.fspath(word) for word in pipe_command]
