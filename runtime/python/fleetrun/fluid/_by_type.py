@@ -12,6 +12,7 @@ from fleetrun._types import Any, Callable, Variable
 # fluid.layers itself changes what x + y means (_mode.is_of_1x).
 from fleetrun.fluid import _losses, _math, _padding
 from fleetrun.fluid._appended_calls import CALLS
+from fleetrun.fluid._boxes_by_type import box_table
 from fleetrun.fluid._layers_by_type import layer_table, loss_table
 from fleetrun.fluid._operator import Function, Operator, of_one, sizes
 from fleetrun.nn import functional
@@ -334,8 +335,8 @@ def _made_table() -> dict[str, Any]:
 def types() -> dict[str, tuple[Function, list[str]]]:
     """{type: (what computes it, its outputs' slots)}."""
     parts = (
-        _activation_table(), layer_table(), loss_table(), _made_table(), _product_table(), _selection_table(),
-        _shape_table(),
+        _activation_table(), box_table(), layer_table(), loss_table(), _made_table(), _product_table(),
+        _selection_table(), _shape_table(),
     )  # fmt: skip
     table: dict[str, tuple[Function, list[str]]] = {
         type: (call.of, call.outputs) for type, call in CALLS.items()

@@ -89,6 +89,10 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("fluid._beams", "beam_search beam_search_decode"),
         "dynamic_lstmp": "fluid._projected:dynamic_lstmp",
         "StaticRNN": "fluid._steps:StaticRNN",
+        **_lazy.names(
+            "fluid._boxes", "bipartite_match box_coder iou_similarity multiclass_nms prior_box target_assign"
+        ),
+        **_lazy.names("fluid._detection", "detection_output multi_box_head ssd_loss"),
         **_lazy.names("fluid._chains", "chunk_eval crf_decoding linear_chain_crf"),
         **_lazy.names("fluid._recurrent", "dynamic_gru dynamic_lstm gru_unit lstm_unit"),
         **_lazy.names("static.norms", "data_norm group_norm"),
