@@ -36,10 +36,6 @@ FileKind kind_of(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0 ? FileKind::executable : FileKind::plain;
 }
 
-std::string quoted(std::string_view text) {
-  return std::string(1, '\'').append(printable(text)).append(1, '\'');
-}
-
 ProgramRefusal refuse(int status, const std::string& what, const std::string& hint) {
   return {status, Error(ErrorKind::spawn, what, hint)};
 }
@@ -58,7 +54,7 @@ std::variant<std::string, ProgramRefusal> find_interpreter(const JobConfig& conf
     if (found) return *found;
     const bool there = kind_of(*config.python) != FileKind::missing;
     return refuse(there ? kNotStartable : kNotFound,
-                  "--python is " + quoted(*config.python) + ", which is " +
+                  "--python is " + in_quotes(*config.python) + ", which is " +
                       (there ? "not an executable file" : "not there"),
                   "name an interpreter, for example --python=/usr/bin/python3");
   }
@@ -94,7 +90,7 @@ bool is_for_python(const std::string& script) {
 
 std::optional<ProgramRefusal> unreadable_script(const std::string& script) {
   if (is_python_folder(script)) return std::nullopt;
-  const std::string shown = quoted(script);
+  const std::string shown = in_quotes(script);
   const FileKind kind = kind_of(script);
   if (kind == FileKind::missing)
     return refuse(kNotFound, "script " + shown + " is not there", "check the name and the current directory");
@@ -142,7 +138,7 @@ std::string how_to_name(const std::string& script, bool is_path) {
 std::variant<std::string, ProgramRefusal> find_executable(const std::string& script,
                                                           const std::string& path) {
   if (auto found = find_on_path(script, path)) return *found;
-  const std::string shown = quoted(script);
+  const std::string shown = in_quotes(script);
   const bool is_path = script.find('/') != std::string::npos;
   const FileKind here = kind_of(script);
   if (here == FileKind::directory)

@@ -177,6 +177,10 @@ std::string printable(std::string_view text, std::size_t limit) {
   return out;
 }
 
+std::string in_quotes(std::string_view text, std::size_t limit) {
+  return "'" + printable(text, limit) + "'";
+}
+
 std::size_t utf8_length(std::string_view text) noexcept {
   if (text.empty()) return 0;
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };

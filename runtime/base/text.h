@@ -45,6 +45,8 @@ std::string python_repr(std::span<const std::string> values);
 /// `text` made fit for one line of an error message: control bytes become \xNN, and what is longer than
 /// `limit` is cut.
 std::string printable(std::string_view text, std::size_t limit = 200);
+/// That in single quotes.
+std::string in_quotes(std::string_view text, std::size_t limit = 200);
 
 /// How many bytes at the beginning of `text` are one character of UTF-8; 0 when they are none.
 std::size_t utf8_length(std::string_view text) noexcept;
