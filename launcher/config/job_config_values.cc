@@ -5,6 +5,7 @@
 
 #include "launcher/model/job_settings.h"
 #include "runtime/base/defences.h"
+#include "runtime/base/env_contract.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -27,9 +28,33 @@ std::optional<Value> from_environment(const Setting& row, const Environ& environ
   return std::nullopt;
 }
 
+/// What is said to a launcher. One that a process of a job starts finds what that process was told: whom to
+/// meet, the place of its logs. There it has a folder for this process, which others of its job are without.
+Environ without_outer_job(Environ environ, const Options& options, std::vector<std::string>& notes) {
+  if (!is_in_job(environ)) return environ;
+  std::vector<std::string> left;
+  for (const Setting& row : settings()) {
+    if (row.key == "host") continue;  // true of both
+    for (const std::string& name : split(row.variables, ' ')) {
+      if (!is_in_contract(name) || !environ.has(name)) continue;
+      environ.erase(name);
+      if (row.key != "log_dir") left.push_back(name);
+    }
+  }
+  const std::string* logs = environ.find("FLEETRUN_LOG_DIR");
+  if (logs && !options.values.contains("log_dir"))
+    environ.set("PADDLE_LOG_DIR", *logs + "/" + environ.value_or("FLEETRUN_ROLE", "trainer") + "." +
+                                      environ.value_or("FLEETRUN_RANK", "0"));
+  if (!left.empty())
+    notes.push_back("a process of another job starts this one: " + join(left, ", ") +
+                    " are of that job, and set nothing here; give flags");
+  return environ;
+}
+
 }  // namespace
 
-Values::Values(const Options& options, const Environ& environ, std::vector<std::string>& notes) {
+Values::Values(const Options& options, const Environ& all, std::vector<std::string>& notes) {
+  const Environ environ = without_outer_job(all, options, notes);
   for (const Setting& row : settings()) {
     const auto flag = options.values.find(row.key);
     const std::optional<Value> variable = from_environment(row, environ);

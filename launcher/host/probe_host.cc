@@ -17,6 +17,7 @@
 #include "launcher/host/find_program.h"
 #include "launcher/host/read_topology.h"
 #include "launcher/host/run_directory.h"
+#include "runtime/base/env_contract.h"
 #include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/random_bytes.h"
@@ -309,7 +310,7 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.base_python_path = environ.value_or("PYTHONPATH", "");
   facts.has_omp_num_threads = environ.has("OMP_NUM_THREADS");
   facts.has_cpu_num = environ.has("CPU_NUM");
-  facts.is_in_job = environ.has("FLEETRUN_POD");
+  facts.is_in_job = is_in_job(environ);
   facts.has_nccl_error_handling = environ.has("TORCH_NCCL_ASYNC_ERROR_HANDLING");
   if (config.rendezvous.kind != Rendezvous::Kind::none && config.mode == Mode::collective) {
     const std::string interface = interface_of(config.host);

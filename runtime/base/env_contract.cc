@@ -333,6 +333,14 @@ Environ to_environ(const Identity& identity) {
   return environ;
 }
 
+bool is_in_job(const Environ& environ) {
+  return environ.has("FLEETRUN_POD");
+}
+
+bool is_in_contract(std::string_view name) {
+  return std::any_of(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.name == name; });
+}
+
 std::vector<std::string> foreign_variables(const Identity& identity, bool in_job) {
   std::vector<std::string> names;
   for (const Row& row : kRows) {

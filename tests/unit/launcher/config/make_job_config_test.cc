@@ -145,6 +145,24 @@ TEST_CASE("a flag wins over the environment, and says so where the two disagree"
   CHECK(make_job_config(options({}), environ).server_num == 3);
 }
 
+TEST_CASE("a job that a process of a job starts is one of its own") {
+  const Environ environ = {
+      {"FLEETRUN_POD", "pod"},       {"FLEETRUN_ROLE", "trainer"}, {"FLEETRUN_RANK", "3"},
+      {"FLEETRUN_LOG_DIR", "/logs"}, {"PADDLE_LOG_DIR", "/logs"},  {"PADDLE_MASTER", "10.0.0.1:6768"},
+      {"PADDLE_NNODES", "2"},        {"POD_IP", "10.0.0.2"},       {"PADDLE_NPROC_PER_NODE", "4"}};
+  const JobConfig config = make_job_config(options({}), environ);
+  CHECK(config.log_dir == "/logs/trainer.3");
+  CHECK(config.rendezvous.kind == Rendezvous::Kind::none);
+  CHECK(config.host == "10.0.0.2");
+  CHECK(config.nproc_per_node == 4);
+  CHECK(config.notes == std::vector<std::string>{"a process of another job starts this one: PADDLE_NNODES, "
+                                                 "PADDLE_MASTER are of that job, and set nothing here; give "
+                                                 "flags"});
+  const JobConfig chosen = make_job_config(options({{"log_dir", "mine"}}), environ);
+  CHECK(chosen.log_dir == "mine");
+  CHECK(chosen.notes == config.notes);
+}
+
 TEST_CASE("a mapping of ranks has no effect, and says so") {
   for (const char* name : {"rank_mapping_path", "cluster_topo_path"}) {
     CHECK(make_job_config(options({{name, "ranks.json"}}), {}).notes ==
