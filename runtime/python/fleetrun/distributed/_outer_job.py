@@ -3,7 +3,10 @@ the variables of the job around it, which would tell each of its ranks that it i
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+TYPE_CHECKING = False  # typing itself would be a module more
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
 
 __all__ = ["leave"]
 
