@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -202,8 +203,11 @@ std::optional<UniqueFd> open_private_directory(const std::string& path, bool mak
     why = path + " belongs to another user";
     return std::nullopt;
   }
-  if ((info.st_mode & 077) != 0 && ::fchmod(fd.value(), 0700) != 0) {
-    why = path + " is open to other users";
+  // Somebody else's files may lie there, in /tmp for one: those who use them keep it.
+  std::error_code error;
+  if ((info.st_mode & 077) != 0 &&
+      (!std::filesystem::is_empty(path, error) || error || ::fchmod(fd.value(), 0700) != 0)) {
+    why = path + " is open to other users, and not empty";
     return std::nullopt;
   }
   return fd;

@@ -182,7 +182,19 @@ TEST_CASE("an unsafe directory is passed over, and refused when there is no othe
   }
 }
 
-TEST_CASE("a directory that others could enter is closed to them") {
+TEST_CASE("a directory that others use is left as it is") {
+  const TempDir directory;
+  const std::string shared = directory.file("shared");
+  fs::create_directory(shared);
+  std::ofstream(shared + "/theirs") << "file";
+  fs::permissions(shared, fs::perms::all);
+  std::string why;
+  CHECK(!open_private_directory(shared, true, why));
+  CHECK(why == shared + " is open to other users, and not empty");
+  CHECK(fs::status(shared).permissions() == fs::perms::all);
+}
+
+TEST_CASE("an empty directory that others could enter is closed to them") {
   const TempDir directory;
   fs::create_directory(directory.file("open"));
   fs::permissions(directory.file("open"), fs::perms::all);
