@@ -90,6 +90,9 @@ void make_own_directory(const std::string& path) {
   if (!is_trusted(info.st_uid))
     refuse("belongs to user " + std::to_string(info.st_uid) + ", and this process runs as user " +
            std::to_string(::geteuid()));
+  // As /tmp, which root would close to everybody else.
+  if ((info.st_mode & S_ISVTX) != 0 && (info.st_mode & kOthers) != 0)
+    refuse("is one that all users share: name one below it");
   if (info.st_uid == ::geteuid() && (info.st_mode & kOthers) != 0)
     check_errno(::fchmod(directory.value(), info.st_mode & 07700), "fchmod", path);
 }

@@ -74,6 +74,17 @@ TEST_CASE("a file is no more readable than its directory") {
   ::umask(before);
 }
 
+TEST_CASE("a directory that all users share is left as it is") {
+  const TempDir directory;
+  const std::string shared = directory.file("shared");
+  std::filesystem::create_directory(shared);
+  REQUIRE(::chmod(shared.c_str(), 01777) == 0);
+  CHECK(std::string(error_of([&] { make_own_directory(shared); }).what()) ==
+        "the directory " + shared + " is one that all users share: name one below it");
+  CHECK(std::filesystem::status(shared).permissions() ==
+        (std::filesystem::perms::all | std::filesystem::perms::sticky_bit));
+}
+
 TEST_CASE("a directory of one's own is nobody else's, and no link") {
   const TempDir place;
   const std::string open = place.path().string() + "/open", link = place.path().string() + "/link";
