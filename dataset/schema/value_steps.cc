@@ -24,6 +24,8 @@ struct State {
   bool negative = false;
 };
 
+constexpr std::size_t kShown = 40;  // bytes of what an error quotes
+
 /// Digits of which 15 at most count, with or without a point:
 /// exact, since both numbers are, and a quotient rounds once.
 bool read_short_double(std::string_view text, double& value) noexcept {
@@ -64,9 +66,9 @@ bool read_number(std::string_view text, double& value, std::string& fault) {
   if (text.empty())
     fault = "is empty, and a number is wanted: give the slot a \"missing\" value";
   else if (whole_text && error == std::errc::result_out_of_range)
-    fault = in_quotes(text) + " does not fit a double";
+    fault = in_quotes(text, kShown) + " does not fit a double";
   else
-    fault = in_quotes(text) + " is not a number";
+    fault = in_quotes(text, kShown) + " is not a number";
   return false;
 }
 
@@ -83,13 +85,13 @@ bool read_whole(State& state, std::string& fault) {
       }
       [[fallthrough]];
     case NumberFault::out_of_range:
-      fault = in_quotes(state.text) + " does not fit 64 bits";
+      fault = in_quotes(state.text, kShown) + " does not fit 64 bits";
       return false;
     case NumberFault::not_a_number:
       break;
   }
   fault = state.text.empty() ? "is empty, and a whole number is wanted: give the slot a \"missing\" value"
-                             : in_quotes(state.text) + " is not a whole number";
+                             : in_quotes(state.text, kShown) + " is not a whole number";
   return false;
 }
 
@@ -142,7 +144,7 @@ bool take_square_log(State& state, std::string& fault) {
     number = std::floor(log * log);
   }
   if (std::abs(number) >= 9007199254740992.0) {
-    fault = in_quotes(state.text) + " is too far from 0 for square_log";
+    fault = in_quotes(state.text, kShown) + " is too far from 0 for square_log";
     return false;
   }
   set_whole(state, number);
@@ -165,7 +167,7 @@ bool take_step(State& state, const Step& step, std::string& fault) {
     return take_square_log(state, fault);
   } else {
     if (!(state.number > -1)) {
-      fault = in_quotes(state.text) + " is not above -1, as log(1 + x) needs";
+      fault = in_quotes(state.text, kShown) + " is not above -1, as log(1 + x) needs";
       return false;
     }
     state.number = std::log(1 + state.number);
@@ -209,7 +211,7 @@ bool ValueSteps::evaluate(std::string_view field, Value& value, std::string& fau
   }
   if (!make_number(state, fault)) return false;
   if (!(std::abs(state.number) <= static_cast<double>(std::numeric_limits<float>::max()))) {
-    fault = in_quotes(field) + " becomes too large for float32";
+    fault = in_quotes(field, kShown) + " becomes too large for float32";
     return false;
   }
   value.number = state.number;

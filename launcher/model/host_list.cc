@@ -44,6 +44,8 @@ struct Entry {
   std::string where;
 };
 
+constexpr std::size_t kShown = 80;  // bytes of what an error quotes
+
 [[noreturn]] void refuse(const std::string& where, const std::string& why, std::string hint = {}) {
   throw Error(ErrorKind::config, where + ": " + why, std::move(hint));
 }
@@ -70,12 +72,13 @@ bool is_address6(std::string_view text) {
 void check_name(const std::string& where, std::string_view name, std::string_view what) {
   if (!defends("names of hosts")) return;
   if (name.starts_with('-'))
-    refuse(where, std::string(what) + " " + in_quotes(name) + " begins with '-'", kHostHint);
+    refuse(where, std::string(what) + " " + in_quotes(name, kShown) + " begins with '-'", kHostHint);
   if (name.size() > kLongestName)
-    refuse(where, std::string(what) + " " + in_quotes(name) + " has " + std::to_string(name.size()) +
+    refuse(where, std::string(what) + " " + in_quotes(name, kShown) + " has " + std::to_string(name.size()) +
                       " characters, and " + std::to_string(kLongestName) + " are the most");
   if (is_name(name)) return;
-  const std::string why = in_quotes(name) + " is not the name of a " + (what == "the user" ? "user" : "host");
+  const std::string why =
+      in_quotes(name, kShown) + " is not the name of a " + (what == "the user" ? "user" : "host");
   if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
     refuse(where, why, "it holds a character that is not ASCII, a no-break space perhaps: type it again");
   if (name.find_first_of(" \n") != std::string_view::npos)
@@ -86,7 +89,7 @@ void check_name(const std::string& where, std::string_view name, std::string_vie
 int read_count(const std::string& where, std::string_view name, std::string_view text, int min) {
   const auto number = parse_integer(text);
   if (!number || *number < min || *number > kMaxSlots)
-    refuse(where, std::string(name) + " is " + in_quotes(text) + ": a whole number from " +
+    refuse(where, std::string(name) + " is " + in_quotes(text, kShown) + ": a whole number from " +
                       std::to_string(min) + " to " + std::to_string(kMaxSlots) + " is needed");
   return static_cast<int>(*number);
 }
@@ -123,7 +126,7 @@ class Attributes {
     } else {
       const std::vector<std::string> names = {"slots", "trainers", "servers", "port", "user", "devices"};
       const auto meant = nearest(name, names);
-      refuse(where_, in_quotes(name) + " cannot be said of a host",
+      refuse(where_, in_quotes(name, kShown) + " cannot be said of a host",
              meant ? "is " + *meant + " meant?" : "use slots, trainers, servers, port, user or devices");
     }
   }
@@ -160,7 +163,7 @@ class Attributes {
   int read_port(std::string_view value) const {
     const auto number = parse_integer(value);
     if (!number || *number < 1 || *number > 65'535)
-      refuse(where_, "port is " + in_quotes(value) + ": 1 to 65535 is needed");
+      refuse(where_, "port is " + in_quotes(value, kShown) + ": 1 to 65535 is needed");
     return static_cast<int>(*number);
   }
 
@@ -171,8 +174,8 @@ class Attributes {
     const bool named =
         std::all_of(devices.begin(), devices.end(), [](const std::string& d) { return is_name(d); });
     if (devices.empty() || !named || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-      refuse(where_,
-             "devices is " + in_quotes(value) + ": a list such as 0,2 is needed, without repetitions");
+      refuse(where_, "devices is " + in_quotes(value, kShown) +
+                         ": a list such as 0,2 is needed, without repetitions");
     return devices;
   }
 
@@ -226,10 +229,10 @@ class Collector {
     const std::string_view user = word.substr(0, at);
     word.remove_prefix(at + 1);
     if (user.empty() || word.empty())
-      refuse(
-          entry.where,
-          in_quotes(entry.word) + " lacks the " + (user.empty() ? "user before" : "host behind") + " its '@'",
-          kHostHint);
+      refuse(entry.where,
+             in_quotes(entry.word, kShown) + " lacks the " + (user.empty() ? "user before" : "host behind") +
+                 " its '@'",
+             kHostHint);
     check_name(entry.where, user, "the user");
     return user;
   }
@@ -245,7 +248,8 @@ class Collector {
     const std::string_view name = word.substr(0, end);
     word.remove_prefix(end);
     if (name.empty())
-      refuse(entry.where, entry.word.empty() ? "a host is empty" : in_quotes(entry.word) + " has no name",
+      refuse(entry.where,
+             entry.word.empty() ? "a host is empty" : in_quotes(entry.word, kShown) + " has no name",
              kHostHint);
     return name;
   }
@@ -254,7 +258,7 @@ class Collector {
     if (rest.empty()) return {};
     std::vector<std::string> parts = split(rest.substr(1), ':');
     if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end())
-      refuse(entry.where, in_quotes(entry.word) + " ends with ':' or has nothing between two of them",
+      refuse(entry.where, in_quotes(entry.word, kShown) + " ends with ':' or has nothing between two of them",
              kHostHint);
     return parts;
   }
@@ -262,7 +266,7 @@ class Collector {
   static std::vector<std::string> names(const Entry& entry, std::string_view name) {
     if (name.starts_with('[') && name.ends_with(']') && name.find(':') != std::string_view::npos) {
       name = name.substr(1, name.size() - 2);
-      if (!is_address6(name)) refuse(entry.where, in_quotes(name) + " is not an IPv6 address");
+      if (!is_address6(name)) refuse(entry.where, in_quotes(name, kShown) + " is not an IPv6 address");
     }
     if (is_address6(name)) return {std::string(name)};
     if (name.find_first_of("[]") == std::string_view::npos) {
@@ -330,7 +334,7 @@ std::vector<std::pair<std::string, std::string>> attributes_in(const std::vector
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
     if (equals == std::string::npos)
-      refuse(where, in_quotes(words[i]) + " after the host is not understood",
+      refuse(where, in_quotes(words[i], kShown) + " after the host is not understood",
              "two trainers are written as slots=2; a comment begins with #");
     attributes.emplace_back(words[i].substr(0, equals), words[i].substr(equals + 1));
   }
@@ -343,7 +347,7 @@ void add_line(Collector& collector, std::string_view line, const std::string& wh
   std::vector<std::string> hosts = split_outside_brackets(words.front(), ',');
   if (hosts.size() > 1 && hosts.back().empty()) hosts.pop_back();  // "h1,"
   if (hosts.size() > 1 && words.size() > 1)
-    refuse(where, in_quotes(words.front()) + " are several hosts, and something is said of them",
+    refuse(where, in_quotes(words.front(), kShown) + " are several hosts, and something is said of them",
            "write each on a line of its own");
   const auto attributes = attributes_in(words, where);
   for (const std::string& host : hosts) collector.add({host, where}, attributes);
@@ -377,7 +381,8 @@ RemoteHosts parse_host_list(std::string_view text, std::string_view where) {
   if (words.size() > 1 && without_blanks(words.back()).empty()) words.pop_back();  // of `tr '\\n' ,`
   for (const std::string& word : words) {
     const std::string_view host = without_blanks(word);
-    if (host.empty()) refuse(origin, "a host in " + in_quotes(text) + " is empty", "remove the comma");
+    if (host.empty())
+      refuse(origin, "a host in " + in_quotes(text, kShown) + " is empty", "remove the comma");
     collector.add({host, origin}, {});
   }
   return collector.result();
