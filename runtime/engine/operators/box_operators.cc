@@ -231,8 +231,7 @@ std::span<const OperatorDefinition> box_operators() {
        nullptr,
        {"(Prior [m, 4], Target [n, 4], [Variance [m, 4]]) -> Out [n, m, 4]",
         "how far the middle of Target is from that of Prior, in its sides, and the logarithms of the ratios "
-        "of "
-        "sides, divided by Variance; without `encodes` the boxes of such distances, Target [n, m, 4]",
+        "of sides, divided by Variance; without `encodes` the boxes of such distances, Target [n, m, 4]",
         "encodes = true; box_normalized = true; variance: four for all where there is no Variance; axis = 0: "
         "Prior goes along this axis of Target"}},
       {"prior_box",
@@ -241,8 +240,7 @@ std::span<const OperatorDefinition> box_operators() {
        nullptr,
        {"(Map [n, c, h, w], Picture [n, k, height, width]) -> Boxes, Variances [h, w, boxes, 4]",
         "the boxes around each place of the map, in parts of the picture: of each of min_sizes one for each "
-        "of "
-        "aspect_ratios, and one as large as it and max_sizes on average",
+        "of aspect_ratios, and one as large as it and max_sizes on average",
         "min_sizes; max_sizes; aspect_ratios; variances; clip = false: true keeps them within the picture; "
         "steps = [0, 0]: pixels between places, 0 for those of the picture; offset = 0.5; "
         "min_max_aspect_ratios_order = false: true puts those of max_sizes second"}},

@@ -239,21 +239,17 @@ std::span<const OperatorDefinition> match_operators() {
        nullptr,
        {"(Distances [rows, m]) -> Pairs int32 [n, m], Paired [n, m]",
         "the row that each column has, of those of its picture, and how near it is: each row takes the "
-        "column "
-        "that is nearest and free, the nearest pair first",
+        "column that is nearest and free, the nearest pair first",
         "match_type = bipartite: with per_prediction the columns that are left take their nearest row, if "
-        "that "
-        "is as near as dist_threshold = 0.5"}},
+        "that is as near as dist_threshold = 0.5"}},
       {"target_assign",
        infer_target_assign,
        prepare_target_assign,
        nullptr,
        {"(X [rows, m or 1, k], Pairs int32 [n, m], [Negatives int32 [some, 1]]) -> Out [n, m, k], Weight [n, "
-        "m, "
-        "1]",
+        "m, 1]",
         "the values of each column's row, and the weight 1; of one without a row mismatch_value, and the "
-        "weight "
-        "0, or 1 where it is one of Negatives",
+        "weight 0, or 1 where it is one of Negatives",
         "mismatch_value = 0"}},
       {"mine_hard_examples",
        infer_mine_hard_examples,

@@ -148,9 +148,8 @@ std::span<const OperatorDefinition> suppression_operators() {
        nullptr,
        {"(Boxes [n, m, 4], Scores [n, classes, m]) -> Out [found, 6], Index int32 [found, 1]",
         "the class, score and corners of each box that is found, in the order of classes and scores: a box "
-        "of "
-        "a class that overlaps a better one by more than nms_threshold is left out; -1 [1, 1] where none is "
-        "found. Index: its place in Boxes [n * m, 4]",
+        "of a class that overlaps a better one by more than nms_threshold is left out; -1 [1, 1] where none "
+        "is found. Index: its place in Boxes [n * m, 4]",
         "score_threshold: no box has this score or less; nms_top_k: the most of a class before; keep_top_k: "
         "the most of a picture, -1 for all; nms_threshold = 0.3; nms_eta = 1: nms_threshold times this after "
         "each box that is kept, down to 0.5; background_label = 0: a class that is left out; normalized = "
